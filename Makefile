@@ -1,0 +1,103 @@
+# Every command that a user or a maintainer runs.  `make help` says what each does and how long it takes.
+# Needs GNU make 4, a POSIX shell and Python 3.11 to 3.13; the rest is installed into $(VENV).
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-builtin-rules
+# Both would reach into the virtual environment.
+unexport PYTHONPATH PYTHONHOME
+
+PYTHON ?= python3
+VENV ?= .venv
+ENGINE ?= vllm
+PORT ?= 8000
+ARGS ?=
+TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
+
+ifeq ($(filter vllm simulated,$(ENGINE)),)
+$(error ENGINE=$(ENGINE): it is vllm or simulated)
+endif
+
+# Three sets of packages, each contained in the next: base (simulated engine), cpu (vLLM), dev (tests).
+FLAVOUR := $(if $(filter simulated,$(ENGINE)),base,cpu)
+COVERS_base := base cpu dev
+COVERS_cpu := cpu dev
+COVERS_dev := dev
+INPUTS := locks/base.txt locks/build.txt locks/cpu.txt locks/dev.txt locks/torch.txt locks/install.py pyproject.toml
+
+# The stamp of a set is named after what it was made from and where it lies.
+HASH = $(shell { cat $(INPUTS); echo '$(abspath $(VENV))'; } | cksum | tr ' ' '_')
+stamp = $(VENV)/.prepared-$(1)-$(HASH)
+prepared = $(shell $(VENV)/bin/python -c '' 2>/dev/null && ls $(foreach set,$(COVERS_$(1)),$(call stamp,$(set))) 2>/dev/null)
+# Once prepared, the environment's own Python is the one that counts.
+preflight = $(if $(call prepared,$(1)),$(VENV)/bin/python,$(PYTHON)) -m deployments.preflight install \
+	--engine $(ENGINE) --venv $(VENV) --flavour $(1) $(if $(call prepared,$(1)),--prepared)
+
+BIN := $(VENV)/bin/
+PYTEST := $(BIN)python -m pytest
+PREPARE := prepare-base prepare-cpu prepare-dev
+
+.PHONY: help serve install install-simulated check test test-long contract bench-path clean $(PREPARE)
+
+help:
+	@echo 'make serve                   install what is missing, then serve on http://127.0.0.1:$(PORT)'
+	@echo '                             first time about 5 min (1.1 GB to download, 4.3 GB on disk), later 1 min'
+	@echo 'make serve ENGINE=simulated  the same service on a simulated engine, without vLLM and torch'
+	@echo '                             first time about 1 min (0.15 GB to download, 0.5 GB on disk), later 20 s'
+	@echo 'make install                 only install what serve needs, about 3 min'
+	@echo 'make install-simulated       only install what serve ENGINE=simulated needs, about 1 min'
+	@echo
+	@echo 'make check                   format, lint, types, import contracts, pure tests; at most 3 min'
+	@echo 'make test                    check, then Ray and a core with the real engine; at most 20 min with install'
+	@echo 'make test-long               soak, chaos, matrices with the real engine; at most 90 min'
+	@echo 'make contract                only what touches internals of Ray and vLLM; at most 5 min'
+	@echo 'make bench-path              what the way through twinpool adds to a request; about 5 min'
+	@echo 'make clean                   remove the virtual environment and all caches of this checkout; 5 s'
+	@echo
+	@echo 'Settings (make TARGET NAME=VALUE):'
+	@echo '  PYTHON=$(PYTHON)  VENV=$(VENV)  ENGINE=vllm|simulated  PORT=$(PORT)'
+	@echo '  ARGS=             further arguments of twinpool serve or pytest'
+	@echo '  TORCH_INDEX=      where the CPU build of torch comes from, when pip is not configured for it'
+
+serve:
+	@$(call preflight,$(FLAVOUR)) --port $(PORT)
+	@$(MAKE) --no-print-directory prepare-$(FLAVOUR) PREFLIGHT_DONE=1
+	@exec $(BIN)twinpool serve --engine $(ENGINE) --port $(PORT) $(ARGS)
+
+install: prepare-$(FLAVOUR)
+	@echo 'installed: $(VENV)'
+
+install-simulated:
+	@$(MAKE) --no-print-directory install ENGINE=simulated
+
+$(PREPARE): prepare-%:
+ifndef PREFLIGHT_DONE
+	@$(if $(call prepared,$*),,$(call preflight,$*))
+endif
+	@$(if $(call prepared,$*),,$(PYTHON) -I locks/install.py --flavour $* --venv $(VENV) \
+		--stamp $(call stamp,$*) --torch-index $(TORCH_INDEX))
+
+check: prepare-dev
+	$(BIN)ruff format --check
+	$(BIN)ruff check
+	$(BIN)mypy
+	$(BIN)lint-imports
+	$(PYTEST) -m "not serve and not real and not long" $(ARGS)
+
+test: check
+	$(PYTEST) -m "(serve or real) and not long" $(ARGS)
+
+test-long: prepare-dev
+	$(PYTEST) -m "long" $(ARGS)
+
+contract: prepare-dev
+	$(PYTEST) -m "contract and not long" $(ARGS)
+
+bench-path: prepare-cpu
+	$(BIN)python -m benchmarks.path $(ARGS)
+
+# Only a directory that Python marked as a virtual environment is removed.
+clean:
+	@if [ -e $(VENV)/pyvenv.cfg ]; then rm -rf $(VENV); fi
+	@rm -rf .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

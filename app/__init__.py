@@ -1,0 +1,1 @@
+"""What a request meets: ingress, tiers, routing, relay, command line."""

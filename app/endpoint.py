@@ -1,0 +1,143 @@
+"""The two generation endpoints: read, peek, choose the tier, relay, stop when the caller leaves."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import re
+import secrets
+from collections.abc import Coroutine, MutableMapping
+from typing import Any
+
+from starlette.types import Receive, Scope, Send
+
+from app import errors
+from app.errors import ApiError
+from app.membership import Membership
+from app.peek import peek
+from app.relay import Relay
+from app.search import Job
+from app.tiers import choose_tier, pool_pin
+from app.upstream import Outgoing
+from deployments.edits import header_map
+
+logger = logging.getLogger("ray.serve")
+
+MAX_BODY = 16 << 20  # bytes; far above any prompt that fits a context
+REQUEST_ID = re.compile(rb"[A-Za-z0-9._:-]{1,128}")
+# An allow-list: what a replica needs to know, and nothing that steers the engine.
+PASSED = (b"accept", b"traceparent", b"tracestate", b"x-twinpool-usage")
+
+
+class GenerationEndpoint:
+    """ASGI app for POST /v1/chat/completions and /v1/completions."""
+
+    def __init__(self, membership: Membership, relay: Relay) -> None:
+        self._membership = membership
+        self._relay = relay
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """ASGI entry."""
+        headers = header_map(scope["headers"])
+        request_id = _request_id(headers.get(b"x-request-id"))
+        out = _Out(send, request_id)
+        try:
+            body = await _read(receive)
+            if body is None:
+                return
+            job = self._job(scope, headers, body, request_id)
+            await _unless_disconnected(self._relay.serve(job, out.send), receive)
+        except ApiError as error:
+            await out.fail(error)
+        except Exception:
+            logger.exception(f"request {request_id} failed in the ingress")
+            if out.started:
+                raise
+            await out.fail(errors.internal_error())
+
+    def _job(self, scope: Scope, headers: dict[bytes, bytes], body: bytes, request_id: str) -> Job:
+        seen = peek(scope["path"], headers.get(b"content-type"), body)
+        served = self._membership.served_names
+        if not served:
+            raise errors.not_ready("the first replica")
+        tier = choose_tier(scope["headers"], seen.service_tier, seen.model, served)
+        passed = [(name.decode(), headers[name].decode("latin-1")) for name in PASSED if name in headers]
+        # The engine takes this spelling only; `peek` has checked the caller's.
+        passed.append(("content-type", "application/json"))
+        # A suffix of our own: two clients that send the same id must not meet in the engine.
+        passed.append(("x-request-id", f"{request_id}-{secrets.token_hex(3)}"))
+        passed.append(("x-twinpool-tier", tier.tier.value))
+        return Job(
+            request_id=request_id,
+            outgoing=Outgoing("POST", scope["path"], tuple(passed), body),
+            tier=tier,
+            pin=pool_pin(scope["headers"]),
+            parameters=seen.parameters,
+        )
+
+
+class _Out:
+    """The client's side of one request: adds the request id, knows whether bytes have left."""
+
+    def __init__(self, send: Send, request_id: str) -> None:
+        self._send = send
+        self._id = (b"x-request-id", request_id.encode())
+        self.started = False
+
+    async def send(self, message: MutableMapping[str, Any]) -> None:
+        if message["type"] == "http.response.start":
+            self.started = True
+            message["headers"] = [*message["headers"], self._id]
+        await self._send(message)
+
+    async def fail(self, error: ApiError) -> None:
+        """A complete error answer; only before the first byte."""
+        await self.send(
+            {"type": "http.response.start", "status": error.status, "headers": errors.headers(error)}
+        )
+        await self.send({"type": "http.response.body", "body": errors.body(error)})
+
+
+def _request_id(sent: bytes | None) -> str:
+    """The client's id where it is short and harmless in a log line, else a new one."""
+    if sent is not None and REQUEST_ID.fullmatch(sent):
+        return sent.decode()
+    return f"req-{secrets.token_hex(12)}"
+
+
+async def _read(receive: Receive) -> bytes | None:
+    """The request body; None when the caller left.  Raises request_too_large."""
+    parts: list[bytes] = []
+    size = 0
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return None
+        parts.append(message.get("body", b""))
+        size += len(parts[-1])
+        if size > MAX_BODY:
+            raise errors.request_too_large(MAX_BODY)
+        if not message.get("more_body", False):
+            return b"".join(parts)
+
+
+async def _unless_disconnected(work: Coroutine[Any, Any, None], receive: Receive) -> None:
+    """Run `work`; cancel it as soon as the caller leaves, so that the replica stops generating."""
+    task = asyncio.ensure_future(work)
+    gone = asyncio.ensure_future(_disconnected(receive))
+    try:
+        await asyncio.wait((task, gone), return_when=asyncio.FIRST_COMPLETED)
+        if task.done():
+            task.result()
+    finally:
+        for pending in (task, gone):
+            if not pending.done():
+                pending.cancel()
+                with contextlib.suppress(asyncio.CancelledError, Exception):
+                    await pending
+
+
+async def _disconnected(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

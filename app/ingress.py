@@ -1,0 +1,155 @@
+"""The ingress deployment: the OpenAI paths, health, readiness and status, over one view of the replicas."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import secrets
+import time
+from typing import Any
+
+import msgspec
+from ray import serve
+from ray.serve.handle import DeploymentHandle
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route as Path
+
+from app import errors
+from app.config import IngressSettings
+from app.endpoint import GenerationEndpoint
+from app.membership import Membership
+from app.models import model_cards
+from app.relay import Relay
+from app.status import Known, service_status
+from app.upstream import Upstream
+from autoscaling.types import Role, Snapshot
+
+logger = logging.getLogger("ray.serve")
+
+CALL_LIMIT_S = 1.0
+STATUS_LIMIT_S = 3.0
+
+
+@serve.ingress()
+class Ingress:
+    """One ingress replica; `pools` only ties the deployments into one application."""
+
+    async def __init__(  # type: ignore[misc]  # Serve awaits it
+        self, settings: dict[str, Any], controller: DeploymentHandle, *pools: DeploymentHandle
+    ) -> None:
+        self._settings = IngressSettings.model_validate(settings)
+        self._controller = controller
+        self._pools = pools
+        self._id = secrets.token_hex(8)
+        self._membership = Membership()
+        self._upstream = Upstream(self._settings.longest_generation_s, self._settings.between_chunks_s)
+        self._relay = Relay(self._membership, self._upstream, self._settings.between_chunks_s)
+        self._known: Known | None = None
+        self._poll_task = asyncio.create_task(self._poll(), name="snapshots")
+
+    def __serve_build_asgi_app__(self) -> Starlette:  # Serve's name for it
+        generate = GenerationEndpoint(self._membership, self._relay)
+        return Starlette(
+            routes=[
+                Path("/v1/chat/completions", generate, methods=["POST"]),
+                Path("/v1/completions", generate, methods=["POST"]),
+                Path("/v1/models", self._models, methods=["GET"]),
+                Path("/v1/models/{model:path}", self._model, methods=["GET"]),
+                Path("/health", _health, methods=["GET"]),
+                Path("/ready", self._ready, methods=["GET"]),
+                Path("/admin/status", self._status, methods=["GET"]),
+            ],
+            exception_handlers={HTTPException: _http_error, Exception: _internal_error},
+        )
+
+    async def _poll(self) -> None:
+        """Fetch the snapshot for ever; without a controller the last one stays in force."""
+        while True:
+            try:
+                found = await asyncio.wait_for(self._controller.snapshot.remote(self._id), CALL_LIMIT_S)
+                self._membership.accept(msgspec.convert(found, Snapshot), time.monotonic())
+            except Exception as error:
+                logger.debug(f"no snapshot: {type(error).__name__}: {error}")
+            await asyncio.sleep(self._settings.poll_s)
+
+    async def _models(self, _request: Request) -> Response:
+        cards = model_cards(self._views())
+        return (
+            JSONResponse({"object": "list", "data": cards})
+            if cards
+            else _answer(errors.not_ready("the first replica"))
+        )
+
+    async def _model(self, request: Request) -> Response:
+        wanted = request.path_params["model"]
+        cards = model_cards(self._views())
+        for card in cards:
+            if card["id"] == wanted:
+                return JSONResponse(card)
+        if not cards:
+            return _answer(errors.not_ready("the first replica"))
+        return _answer(errors.model_not_found(wanted, [card["id"] for card in cards]))
+
+    async def _ready(self, _request: Request) -> Response:
+        """200 when a request would be routed; names the pools that have no replica yet."""
+        serving = [
+            c.replica.role for c in self._membership.candidates_view(time.monotonic()) if c.replica.accepting
+        ]
+        counts = {role.value: serving.count(role) for role in Role}
+        missing = [name for name, count in counts.items() if count == 0]
+        if not serving:
+            return _answer(errors.not_ready(f"a replica of the pools {' and '.join(missing)}"))
+        return JSONResponse({"ready": True, "pools": counts, "waiting_for": missing})
+
+    async def _status(self, request: Request) -> Response:
+        now = time.monotonic()
+        try:
+            found = await asyncio.wait_for(self._controller.status.remote(), STATUS_LIMIT_S)
+            self._known = Known(found, now)
+            reachable = True
+        except Exception:
+            reachable = False
+        url = f"{request.url.scheme}://{request.url.netloc}"
+        return JSONResponse(service_status(self._known, self._membership, url, reachable, now))
+
+    def _views(self) -> list[Any]:
+        return [candidate.replica for candidate in self._membership.candidates_view(time.monotonic())]
+
+    async def inflight(self) -> dict[str, int]:
+        """Open requests and retries of this ingress, for tests and diagnosis."""
+        return {"inflight": self._membership.total_inflight, "retries": self._relay.retries}
+
+    async def __del__(self) -> None:
+        """Stop fetching and close the connections."""
+        if hasattr(self, "_poll_task"):
+            self._poll_task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._poll_task
+            await self._upstream.close()
+
+
+async def _health(_request: Request) -> Response:
+    return JSONResponse({"status": "ok"})
+
+
+def _answer(error: errors.ApiError) -> Response:
+    kept = {
+        name.decode(): value.decode() for name, value in errors.headers(error) if name != b"content-length"
+    }
+    return Response(errors.body(error), status_code=error.status, headers=kept)
+
+
+async def _http_error(request: Request, raised: Exception) -> Response:
+    if isinstance(raised, HTTPException) and raised.status_code == 405:
+        allowed = (raised.headers or {}).get("Allow", "POST").replace(" ", "").split(",")
+        return _answer(errors.method_not_allowed(request.method, allowed))
+    return _answer(errors.not_found(request.url.path))
+
+
+async def _internal_error(request: Request, raised: Exception) -> Response:
+    logger.error(f"{request.method} {request.url.path} failed", exc_info=raised)
+    return _answer(errors.internal_error())

@@ -1,0 +1,153 @@
+"""The few fields of a request that routing reads; pure.  The body itself is passed on untouched.
+
+Whatever only the engine acts on is the engine's to judge: a field of the wrong type reads as unknown
+here.  The exceptions are `model` and `service_tier`, which the ingress acts on itself.
+
+`NaN` and `Infinity` (as literals), a byte-order mark, invalid UTF-8 and lone surrogates are no JSON
+here, even where the engine's own parser would let them pass.  Of a repeated key the last one counts,
+there and here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+import msgspec
+
+from app import errors
+
+_T = TypeVar("_T")
+_ABSENT: Final = (b"", b"null")
+
+
+@dataclass(frozen=True, slots=True)
+class Peek:
+    """What routing knows of a request; `None` means absent or unknown."""
+
+    model: str | None  # None: the default model
+    stream: bool
+    include_usage: bool  # the caller asked for the final usage chunk
+    service_tier: str | None
+    max_tokens: int | None  # limit of the answer, >= 1
+    n: int | None  # answers asked for, >= 1
+    parameters: frozenset[str]  # active parameters that some engines refuse
+
+
+class _Body(msgspec.Struct):
+    """Raw values: checked as JSON, but not yet held to a type."""
+
+    model: msgspec.Raw = msgspec.Raw()
+    stream: msgspec.Raw = msgspec.Raw()
+    stream_options: msgspec.Raw = msgspec.Raw()
+    service_tier: msgspec.Raw = msgspec.Raw()
+    max_tokens: msgspec.Raw = msgspec.Raw()
+    max_completion_tokens: msgspec.Raw = msgspec.Raw()
+    n: msgspec.Raw = msgspec.Raw()
+    min_p: msgspec.Raw = msgspec.Raw()
+    logit_bias: msgspec.Raw = msgspec.Raw()
+    chat_template: msgspec.Raw = msgspec.Raw()
+    chat_template_kwargs: msgspec.Raw = msgspec.Raw()
+
+
+class _TemplateKwargs(msgspec.Struct):
+    chat_template: msgspec.Raw = msgspec.Raw()
+
+
+class _StreamOptions(msgspec.Struct):
+    include_usage: msgspec.Raw = msgspec.Raw()
+
+
+def peek(path: str, content_type: bytes | None, body: bytes) -> Peek:
+    """Read what routing needs; raises ApiError and nothing else."""
+    _check_content_type(content_type)
+    try:
+        return _peek(path, _parse(body))
+    except RecursionError:
+        raise errors.invalid_json("nested too deeply") from None
+
+
+def _peek(path: str, body: _Body) -> Peek:
+    if _present(body.chat_template):
+        raise errors.unsafe_parameter("chat_template")
+    kwargs = _read(body.chat_template_kwargs, _TemplateKwargs)
+    if kwargs is not None and _present(kwargs.chat_template):
+        raise errors.unsafe_parameter("chat_template_kwargs.chat_template")
+    options = _read(body.stream_options, _StreamOptions)
+    limit = _count(body.max_tokens)
+    if path.endswith("/chat/completions") and _present(body.max_completion_tokens):
+        limit = _count(body.max_completion_tokens)  # the newer name wins, as in the engine
+    return Peek(
+        model=_text("model", body.model) or None,  # the engine takes "" as the default, too
+        stream=_read(body.stream, bool) is True,
+        include_usage=options is not None and _read(options.include_usage, bool) is True,
+        service_tier=_text("service_tier", body.service_tier),
+        max_tokens=limit,
+        n=_count(body.n),
+        parameters=_parameters(body),
+    )
+
+
+def _parameters(body: _Body) -> frozenset[str]:
+    """List the parameters that are on: their default values ask for nothing."""
+    active = set()
+    if (_read(body.min_p, float) or 0.0) > 0.0:
+        active.add("min_p")
+    if _read(body.logit_bias, dict[str, msgspec.Raw]):
+        active.add("logit_bias")
+    return frozenset(active)
+
+
+def _check_content_type(content_type: bytes | None) -> None:
+    sent = (content_type or b"").decode("latin-1")
+    media_type = sent.split(";", maxsplit=1)[0].strip().lower()
+    suffixed = media_type.startswith("application/") and media_type.endswith("+json")
+    if media_type != "application/json" and not suffixed:
+        raise errors.unsupported_media_type(sent)
+
+
+def _parse(body: bytes) -> _Body:
+    """Check the whole body, fields that nobody reads included."""
+    try:
+        body.decode("utf-8")  # msgspec does not look inside the strings it skips
+    except UnicodeDecodeError as error:
+        raise errors.invalid_json(f"not UTF-8 (byte {error.start})") from None
+    if not body.strip():
+        raise errors.invalid_json("it is empty (byte 0)")
+    try:
+        return msgspec.json.decode(body, type=_Body)
+    except msgspec.ValidationError:  # every field is raw: only the outermost value can be of a wrong type
+        raise errors.invalid_body() from None
+    except msgspec.DecodeError as error:
+        reason = str(error).removeprefix("JSON is malformed: ")
+        if "(byte " not in reason:
+            reason = f"it ends too early (byte {len(body)})"
+        raise errors.invalid_json(reason) from None
+
+
+def _present(raw: msgspec.Raw) -> bool:
+    return bytes(raw) not in _ABSENT
+
+
+def _read(raw: msgspec.Raw, kind: type[_T]) -> _T | None:
+    """Decode the value, if it is of this kind by the engine's lenient rules ("5" is 5)."""
+    if not _present(raw):
+        return None
+    try:
+        return msgspec.json.decode(raw, type=kind, strict=False)
+    except msgspec.DecodeError:
+        return None
+
+
+def _count(raw: msgspec.Raw) -> int | None:
+    value = _read(raw, int)
+    return value if value is not None and value >= 1 else None
+
+
+def _text(name: str, raw: msgspec.Raw) -> str | None:
+    if not _present(raw):
+        return None
+    try:
+        return msgspec.json.decode(raw, type=str)
+    except msgspec.DecodeError:
+        raise errors.invalid_type(name, "a string") from None

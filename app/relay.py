@@ -1,0 +1,121 @@
+"""Relay: find a replica that takes the request, pass its bytes on, and end every way this can end.
+
+Before the first byte: replicas that do not accept cost nothing, a lost one costs one retry from the
+budget.  After it: one error event, then the end; never a second generation.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from app import errors
+from app.errors import ApiError
+from app.membership import Membership
+from app.retries import RetryBudget
+from app.routing import Route
+from app.search import Job, Search
+from app.upstream import Lost, NotAccepted, OpenAnswer, Silent, Upstream
+from deployments.engine import Send
+
+logger = logging.getLogger("ray.serve")
+
+
+class Relay:
+    """Shared by all requests of one ingress."""
+
+    def __init__(self, membership: Membership, upstream: Upstream, between_chunks_s: float) -> None:
+        self._membership = membership
+        self._upstream = upstream
+        self._between_chunks_s = between_chunks_s
+        self._budget = RetryBudget()
+        self._choose = random.Random().randrange  # noqa: S311  # a choice between replicas, nothing secret
+        self.retries = 0
+
+    async def serve(self, job: Job, send: Send) -> None:
+        """Answer `job`; raises ApiError when nothing has been sent yet."""
+        self._budget.request(time.monotonic())
+        search = Search(job, self._membership, self._choose)
+        retried = False
+        while True:
+            found = await search.next()
+            with self._open_at(found.replica.replica_id):
+                try:
+                    answer = await self._upstream.open(found.replica, job.outgoing)
+                except NotAccepted as outcome:
+                    search.refused(found, outcome)
+                    continue
+                except Lost as outcome:
+                    search.lost(found)
+                    self._spend_retry(job, found, outcome, retried)
+                    retried = True
+                    continue
+                except Silent as outcome:
+                    raise errors.upstream_timeout(self._between_chunks_s) from outcome
+                try:
+                    await self._pass_on(job, found, answer, send)
+                finally:
+                    answer.close()
+                return
+
+    @contextmanager
+    def _open_at(self, replica_id: str) -> Iterator[None]:
+        """Count one open request at a replica, however it ends."""
+        self._membership.started(replica_id)
+        try:
+            yield
+        finally:
+            self._membership.finished(replica_id)
+
+    def _spend_retry(self, job: Job, found: Route, outcome: Lost, retried: bool) -> None:
+        logger.warning(
+            f"request {job.request_id}: {found.replica.replica_id} lost before the first byte ({outcome})"
+        )
+        if retried or not self._budget.allow(time.monotonic()):
+            raise errors.replica_lost() from outcome
+        self.retries += 1
+
+    async def _pass_on(self, job: Job, found: Route, answer: OpenAnswer, send: Send) -> None:
+        headers = [*answer.headers, *answer_headers(job, found)]
+        await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+        await send({"type": "http.response.body", "body": answer.first, "more_body": True})
+        try:
+            async for piece in answer.rest():
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+        except (Lost, Silent) as outcome:
+            self._membership.eject(found.replica.replica_id, time.monotonic())
+            logger.warning(
+                f"request {job.request_id}: {found.replica.replica_id} lost in mid-answer ({outcome})"
+            )
+            if not answer.is_event_stream:
+                raise  # half a JSON body: only a closed connection can say so
+            await send(_last(errors.event(_interrupted(outcome, self._between_chunks_s))))
+            return
+        self._membership.succeeded(found.replica.replica_id)
+        await send(_last(b""))
+
+
+def answer_headers(job: Job, found: Route) -> list[tuple[bytes, bytes]]:
+    """What every routed answer says about its route."""
+    tier = job.tier
+    headers = [
+        (b"x-twinpool-pool", found.pool.encode()),
+        (b"x-twinpool-tier", tier.tier.value.encode()),
+        (b"x-twinpool-route-reason", found.reason.value.encode()),
+        (b"x-twinpool-replica", found.replica.replica_id.encode()),
+    ]
+    if tier.requested is not None and tier.requested is not tier.tier:
+        headers.append((b"x-twinpool-tier-requested", tier.requested.value.encode()))
+    return headers
+
+
+def _interrupted(outcome: Lost | Silent, limit_s: float) -> ApiError:
+    return errors.stream_interrupted() if isinstance(outcome, Lost) else errors.upstream_timeout(limit_s)
+
+
+def _last(body: bytes) -> dict[str, Any]:
+    return {"type": "http.response.body", "body": body, "more_body": False}

@@ -1,0 +1,120 @@
+"""The newest report of each replica, aged by one clock, and the snapshot made of them.
+
+Pure: `now` is an argument.  A replica that is silent leaves after `EXPIRE_S`; until then its load
+is what it last said, with its age beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from math import ceil
+
+from autoscaling.types import SCHEMA, ReplicaReport, ReplicaState, ReplicaView, Snapshot
+
+EXPIRE_S = 10.0  # ten missed reports
+REPORT_PERIOD_S = 1.0
+PARTIAL_FOR_S = 2 * REPORT_PERIOD_S  # a younger controller cannot know every replica yet
+INGRESS_SILENT_S = 3.0  # an ingress that fetched nothing for so long has no share of the limits
+GONE_KEPT_S = 60.0  # a stopped replica's late reports are recognised for so long
+
+
+class Taken(StrEnum):
+    """What became of a report; also the word on a counter."""
+
+    TAKEN = "taken"
+    OLD = "old"  # a newer one of this boot was seen
+    GONE = "gone"  # of a boot that has said goodbye
+    SCHEMA = "schema"  # of a major version we do not know
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A report and when it came, by the receiver's monotonic clock."""
+
+    report: ReplicaReport
+    at: float
+
+
+class Observations:
+    """Reports in, snapshots out."""
+
+    def __init__(self, epoch: int, now: float) -> None:
+        self._epoch = epoch
+        self._born = now
+        self._seq = 0
+        self._seen: dict[str, Seen] = {}
+        self._gone: dict[str, float] = {}  # boot_id -> when it left
+        self._ingresses: dict[str, float] = {}
+
+    def take(self, report: ReplicaReport, now: float) -> Taken:
+        """Keep a report if it is the newest of its replica."""
+        if report.schema != SCHEMA:
+            return Taken.SCHEMA
+        if report.boot_id in self._gone:
+            return Taken.GONE
+        known = self._seen.get(report.replica_id)
+        if known is not None and known.report.boot_id == report.boot_id and report.seq <= known.report.seq:
+            return Taken.OLD
+        if report.state in (ReplicaState.STOPPED, ReplicaState.FAILED):
+            self._seen.pop(report.replica_id, None)
+            self._gone[report.boot_id] = now
+        else:
+            self._seen[report.replica_id] = Seen(report, now)
+        return Taken.TAKEN
+
+    def ingress(self, ingress_id: str, now: float) -> None:
+        """Note that an ingress is alive; limits are divided by the live ones."""
+        self._ingresses[ingress_id] = now
+
+    def expire(self, now: float) -> tuple[str, ...]:
+        """Forget silent replicas; returns their ids."""
+        silent = tuple(key for key, seen in self._seen.items() if now - seen.at > EXPIRE_S)
+        for key in silent:
+            del self._seen[key]
+        self._gone = {boot: at for boot, at in self._gone.items() if now - at < GONE_KEPT_S}
+        self._ingresses = {key: at for key, at in self._ingresses.items() if now - at < INGRESS_SILENT_S}
+        return silent
+
+    def newest(self) -> tuple[Seen, ...]:
+        """Every known replica's newest report, in a stable order."""
+        return tuple(self._seen[key] for key in sorted(self._seen))
+
+    def snapshot(self, now: float) -> Snapshot:
+        """What the ingresses may know, numbered one above the last."""
+        self.expire(now)
+        self._seq += 1
+        live = max(1, len(self._ingresses))
+        return Snapshot(
+            epoch=self._epoch,
+            seq=self._seq,
+            partial=now - self._born < PARTIAL_FOR_S,
+            ingresses=live,
+            replicas=tuple(_views(self.newest(), live, now)),
+        )
+
+
+def _views(seen: Iterable[Seen], ingresses: int, now: float) -> Iterable[ReplicaView]:
+    for item in seen:
+        report = item.report
+        yield ReplicaView(
+            replica_id=report.replica_id,
+            boot_id=report.boot_id,
+            seq=report.seq,
+            pool=report.pool,
+            role=report.role,
+            node_id=report.node_id,
+            host=report.host,
+            port=report.port,
+            token=report.token,
+            accepting=report.state is ReplicaState.RUNNING,
+            age_s=now - item.at,
+            inflight=report.inflight,
+            running=report.running,
+            waiting=report.waiting,
+            # Rounded up: every ingress may start at least one, and the replica has the last word.
+            soft_share=ceil(report.soft_limit / ingresses),
+            hard_share=ceil(report.hard_limit / ingresses),
+            capabilities=report.capabilities,
+        )

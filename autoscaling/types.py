@@ -1,0 +1,160 @@
+"""The values that cross between replicas, controller and ingresses; read this first.
+
+Frozen, plain and free of IO.  `None` means unknown: never zero, never NaN.
+Every message carries `schema`; readers ignore unknown fields and refuse a major they do not know.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+SCHEMA = 1
+
+
+class Role(StrEnum):
+    """What a pool is for; also the names of the two pools."""
+
+    SPECULATIVE = "speculative"
+    PLAIN = "plain"
+
+    @property
+    def other(self) -> Role:
+        """The other pool of the pair."""
+        return Role.PLAIN if self is Role.SPECULATIVE else Role.SPECULATIVE
+
+
+class Tier(StrEnum):
+    """What the caller is promised."""
+
+    INTERACTIVE = "interactive"
+    STANDARD = "standard"
+    BATCH = "batch"
+
+
+class ReplicaState(StrEnum):
+    """A replica's own word on whether it takes new work."""
+
+    RUNNING = "running"
+    DRAINING = "draining"
+    STOPPED = "stopped"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What one replica can serve; fixed from its start to its end."""
+
+    role: Role
+    engine: str  # "vllm" | "simulated"
+    engine_version: str
+    method: str | None  # speculation method; None on a plain replica
+    runner: str | None  # vLLM model runner, "v1" | "v2"; None where it has no meaning
+    draft_length_max: int  # Kmax; 0 on a plain replica
+    draft_length_adjustable: bool
+    max_model_len: int  # tokens, prompt plus answer
+    max_num_seqs: int  # sequences the engine runs at once; more wait inside it
+    refuses: tuple[str, ...]  # request parameters this engine answers with 400
+    per_request_metrics: bool
+    models: tuple[str, ...]  # served names; the first is canonical, the rest aliases
+    fingerprint: str  # model_fingerprint, hex
+    cores: tuple[int, ...] = ()  # leased CPU cores; empty on an accelerator
+    oversubscribed: bool = False  # another replica holds the same cores
+
+
+@dataclass(frozen=True, slots=True)
+class EngineTotals:
+    """Counters since the engine started; they only grow."""
+
+    steps: int = 0
+    preemptions: int = 0
+    drafts: int = 0  # steps of a request that carried a draft
+    drafted: int = 0  # draft tokens proposed
+    accepted: int = 0  # draft tokens accepted
+    accepted_per_position: tuple[int, ...] = ()
+    drafted_per_position: tuple[int, ...] = ()
+    prefill_tokens: int = 0
+    decode_tokens: int = 0
+    request_steps: int = 0  # decode steps summed over requests, with or without a draft
+    finished: int = 0
+    finished_prompt_tokens: int = 0
+    finished_generated_tokens: int = 0
+    longest_step_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedRequest:
+    """The engine's own record of one finished request: the only source of usage."""
+
+    request_id: str
+    prompt_tokens: int
+    generated_tokens: int
+    finish_reason: str  # "stop" | "length" | "abort" | ...
+    queued_s: float
+    prefill_s: float
+    decode_s: float
+    e2e_s: float
+    preemptions: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaReport:
+    """What a replica pushes once a second; the newest (boot_id, seq) wins."""
+
+    replica_id: str
+    boot_id: str  # random per replica process
+    seq: int  # grows by one per report
+    pool: str
+    role: Role
+    node_id: str
+    host: str
+    port: int
+    token: str = field(repr=False)  # bearer token of this replica's endpoint
+    state: ReplicaState
+    pid: int
+    soft_limit: int  # requests in flight up to which new work is welcome
+    hard_limit: int  # requests in flight above which the replica refuses
+    inflight: int
+    running: int | None
+    waiting: int | None
+    kv_cache_usage: float | None  # 0..1
+    draft_length: int | None
+    capabilities: Capabilities
+    totals: EngineTotals
+    finished: tuple[FinishedRequest, ...] = ()  # since the last report that was taken
+    schema: int = SCHEMA
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaView:
+    """One replica as an ingress sees it in a snapshot."""
+
+    replica_id: str
+    boot_id: str
+    seq: int
+    pool: str
+    role: Role
+    node_id: str
+    host: str
+    port: int
+    token: str = field(repr=False)
+    accepting: bool
+    age_s: float  # of the report, by the controller's clock, when the snapshot was made
+    inflight: int
+    running: int | None
+    waiting: int | None
+    soft_share: int  # this ingress's part of the soft limit
+    hard_share: int  # this ingress's part of the hard limit
+    capabilities: Capabilities
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What the controller publishes; an ingress ignores an older (epoch, seq)."""
+
+    epoch: int  # one per controller life, growing
+    seq: int
+    partial: bool  # young controller: may add replicas, must not remove any
+    ingresses: int  # live ingresses the shares were divided by
+    replicas: tuple[ReplicaView, ...]
+    schema: int = SCHEMA

@@ -1,0 +1,116 @@
+"""Settings of the service and its pools, validated at the edge.
+
+A pool's engine settings travel as one JSON value in that deployment's own environment
+(`TWINPOOL_POOL`), so that changing one pool restarts only that pool.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from autoscaling.types import Role
+
+POOL_ENV = "TWINPOOL_POOL"
+APP_NAME = "twinpool"
+CONTROLLER = "controller"
+INGRESS = "ingress"
+DEFAULT_SPECULATION: dict[str, Any] = {
+    "method": "ngram",
+    "num_speculative_tokens": 4,
+    "prompt_lookup_max": 4,
+    "prompt_lookup_min": 2,
+}
+
+
+class Settings(BaseModel):
+    """Base of every settings model: frozen, and a mistyped key is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class SimulationSettings(Settings):
+    """The simulated engine's step clock, t = base + per_token * tokens + per_context * context."""
+
+    start_s: float = Field(0.0, ge=0, description="Seconds that start-up takes.")
+    step_base_s: float = Field(0.015, ge=0, description="Fixed cost of a step in seconds (c0).")
+    step_per_token_s: float = Field(0.0005, ge=0, description="Seconds per token in a step (c1).")
+    step_per_context_s: float = Field(0.0, ge=0, description="Seconds per sequence and context token (c2).")
+    acceptance: float = Field(0.7, ge=0, le=1, description="Chance that a draft token is accepted.")
+    seed: int = 0
+    max_prefill_tokens: int = Field(2048, ge=1, description="Prefill tokens that share one step.")
+
+
+class EngineSettings(Settings):
+    """What one replica's engine runs."""
+
+    kind: Literal["vllm", "simulated"] = "vllm"
+    model: str = Field("embedded", description="`embedded`, a local folder, or a hub id.")
+    served_name: str = Field("smollm2-135m", min_length=1)
+    max_model_len: int = Field(2048, ge=64, description="Tokens, prompt plus answer.")
+    max_num_seqs: int = Field(16, ge=1, description="Sequences in one step.")
+    dtype: str = "bfloat16"
+    kv_cache_memory_bytes: int = Field(256 << 20, ge=16 << 20)
+    enforce_eager: bool = True
+    tensor_parallel_size: int = Field(1, ge=1)
+    speculative_config: dict[str, Any] | None = None
+    extra_args: tuple[str, ...] = Field(
+        (), description="Further vLLM server arguments, as on its command line."
+    )
+    simulation: SimulationSettings = SimulationSettings()
+
+    @property
+    def served_names(self) -> tuple[str, ...]:
+        """Canonical name first, then the tier aliases."""
+        return (
+            self.served_name,
+            f"{self.served_name}:interactive",
+            f"{self.served_name}:batch",
+        )
+
+
+class PoolSettings(Settings):
+    """One pool: its role, its engine, its limits."""
+
+    role: Role
+    replicas: int = Field(1, ge=1, le=64)
+    engine: EngineSettings = EngineSettings()
+    soft_limit: int = Field(8, ge=1, description="In flight per replica up to which new work is welcome.")
+    hard_limit: int = Field(64, ge=1, description="In flight per replica above which it refuses.")
+    cores_per_replica: int = Field(1, ge=0, description="CPU cores leased by a replica; 0 leases none.")
+    accelerators_per_replica: int = Field(0, ge=0)
+    port_range: tuple[int, int] = (21000, 21999)
+    hung_after_s: float = Field(30.0, gt=0, description="No engine step for this long, work pending: hung.")
+    longest_generation_s: float = Field(300.0, gt=0, description="L: the longest promised generation.")
+    health_check_period_s: float = Field(1.0, gt=0)
+    start_timeout_s: float = Field(600.0, gt=0)
+
+    @field_validator("port_range")
+    @classmethod
+    def _ports(cls, value: tuple[int, int]) -> tuple[int, int]:
+        low, high = value
+        if not 1024 <= low <= high <= 65535:
+            raise ValueError(f"port_range {low}-{high} must lie in 1024-65535, lowest first")
+        return value
+
+    @model_validator(mode="after")
+    def _consistent(self) -> PoolSettings:
+        if self.soft_limit > self.hard_limit:
+            raise ValueError(f"soft_limit {self.soft_limit} is above hard_limit {self.hard_limit}")
+        if (self.role is Role.SPECULATIVE) != (self.engine.speculative_config is not None):
+            raise ValueError(
+                f"pool {self.role}: the speculative pool needs engine.speculative_config, "
+                "the plain pool must not have one"
+            )
+        return self
+
+    def to_env(self) -> dict[str, str]:
+        """The environment of this pool's deployment."""
+        return {POOL_ENV: self.model_dump_json()}
+
+    @classmethod
+    def from_env(cls) -> PoolSettings:
+        """Read back what `to_env` wrote; raises KeyError outside a pool's deployment."""
+        return cls.model_validate_json(os.environ[POOL_ENV])

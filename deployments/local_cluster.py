@@ -1,0 +1,135 @@
+"""A Ray cluster of our own on this machine, with the service deployed; nothing outlives it.
+
+Never joins an existing cluster: `RAY_ADDRESS` is ignored.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from deployments.config import APP_NAME
+from deployments.local_config import ENGINE_SLOT, INGRESS_EXTRA_S, ServiceSettings, serve_config
+from deployments.ports import free_ports
+
+HAPROXY_MARGIN_S = 60.0  # HAProxy's hard stop after any change, above the longest stream
+STOP_LIMIT_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Replicas:
+    """Replica counts of one deployment by Serve's word."""
+
+    running: int
+    states: dict[str, int]
+    message: str
+
+
+def ray_environment(settings: ServiceSettings) -> dict[str, str]:
+    """What Ray's processes must find in their environment; read when `ray` is imported."""
+    longest = settings.longest_generation_s
+    found = {
+        "RAY_USAGE_STATS_ENABLED": "0",
+        # A kill -9 of a replica takes its EngineCore and workers along, within 10 s.
+        "RAY_process_group_cleanup_enabled": "1",
+        # A wedged replica cannot drain; waiting for it would hold its slot for the longest generation.
+        "RAY_SERVE_FORCE_STOP_UNHEALTHY_REPLICAS": "1",
+        "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+    }
+    if settings.front == "haproxy":
+        stats, metrics = free_ports(2)
+        folder = f"/tmp/twinpool-haproxy-{settings.port}"  # noqa: S108  # HAProxy's socket paths are short
+        found |= {
+            "RAY_SERVE_ENABLE_HA_PROXY": "1",
+            "RAY_SERVE_HAPROXY_HARD_STOP_AFTER_S": str(int(longest + HAPROXY_MARGIN_S)),
+            "RAY_SERVE_HAPROXY_STATS_PORT": str(stats),
+            "RAY_SERVE_HAPROXY_METRICS_PORT": str(metrics),
+            "RAY_SERVE_HAPROXY_CONFIG_FILE_LOC": f"{folder}/haproxy.cfg",
+            "RAY_SERVE_HAPROXY_SOCKET_PATH": f"{folder}/admin.sock",
+            "RAY_SERVE_HAPROXY_SERVER_STATE_BASE": folder,
+            "RAY_SERVE_HAPROXY_SERVER_STATE_FILE": f"{folder}/server-state",
+            "RAY_SERVE_HAPROXY_NBTHREAD": str(min(4, os.cpu_count() or 1)),
+        }
+    return found
+
+
+@contextmanager
+def local_cluster(settings: ServiceSettings, extra_slots: int = 0) -> Iterator[None]:
+    """Start Ray and Serve, deploy, and take everything down at the end.
+
+    Returns when the deploy has been accepted; replicas come up behind it.
+    """
+    os.environ.pop("RAY_ADDRESS", None)
+    os.environ.update(ray_environment(settings))
+    import ray  # noqa: PLC0415  # reads the environment at import
+    from ray import serve  # noqa: PLC0415
+
+    from deployments import serve_internals  # noqa: PLC0415
+
+    ray.init(
+        address="local",
+        num_cpus=8,  # logical; actors here ask for none
+        resources={ENGINE_SLOT: settings.slots + extra_slots},
+        include_dashboard=False,
+        log_to_driver=False,
+        logging_level="ERROR",
+        _node_ip_address="127.0.0.1",
+    )
+    try:
+        config = serve_config(settings)
+        serve.start(
+            proxy_location=config["proxy_location"],
+            http_options=config["http_options"],
+            logging_config=config["logging_config"],
+        )
+        serve_internals.deploy(config)
+        yield
+    finally:
+        try:
+            serve.shutdown()
+        finally:
+            ray.shutdown()
+
+
+def replica_counts() -> dict[str, Replicas]:
+    """Serve's replica counts per deployment; empty before the application is known."""
+    from ray import serve  # noqa: PLC0415
+
+    application = serve.status().applications.get(APP_NAME)
+    if application is None:
+        return {}
+    return {
+        name: Replicas(
+            running=found.replica_states.get("RUNNING", 0),
+            states={
+                str(getattr(state, "value", state)): count for state, count in found.replica_states.items()
+            },
+            message=found.message,
+        )
+        for name, found in application.deployments.items()
+    }
+
+
+def drain_limit_s(settings: ServiceSettings) -> float:
+    """The longest that a stop may take: open streams, then the ingress, then the engines."""
+    return settings.longest_generation_s + INGRESS_EXTRA_S + STOP_LIMIT_S
+
+
+def redeploy(settings: ServiceSettings) -> None:
+    """Deploy changed settings over the running ones."""
+    from deployments import serve_internals  # noqa: PLC0415
+
+    serve_internals.deploy(serve_config(settings))
+
+
+def wait_until(condition: Any, timeout_s: float, what: str) -> None:
+    """Poll until `condition()` is true; raises TimeoutError naming what was waited for."""
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"after {timeout_s:.0f} s still waiting for {what}")
+        time.sleep(0.1)

@@ -1,0 +1,154 @@
+"""The local service as one declarative Serve config; the same shape a RayService carries."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
+
+from autoscaling.types import Role
+from deployments.config import (
+    APP_NAME,
+    CONTROLLER,
+    DEFAULT_SPECULATION,
+    INGRESS,
+    EngineSettings,
+    PoolSettings,
+    Settings,
+    SimulationSettings,
+)
+
+ENGINE_SLOT = "engine_slot"  # Ray's logical resource: one per replica on the CPU
+INGRESS_EXTRA_S = 35.0  # an ingress outlives the longest stream by Serve's own draining period
+STOP_MARGIN_S = 30.0  # of a pool's Serve deadline, for ending the engine after its last stream
+# Admission is ours: Serve must never queue at the ingress.
+INGRESS_ONGOING = 100_000
+# Above the 60 s that load balancers keep an idle connection.
+KEEP_ALIVE_S = 90
+
+
+class ServiceSettings(Settings):
+    """Everything `twinpool serve` runs."""
+
+    host: str = "127.0.0.1"
+    port: int = Field(8000, ge=1, le=65535)
+    front: Literal["proxy", "haproxy"] = "proxy"
+    ingresses: int = Field(1, ge=1, le=16)
+    between_chunks_s: float = Field(60.0, gt=0)
+    speculative: PoolSettings
+    plain: PoolSettings
+
+    @model_validator(mode="after")
+    def _pair(self) -> ServiceSettings:
+        for role in Role:
+            if self.pool(role).role is not role:
+                raise ValueError(f"pool {role} has role {self.pool(role).role}")
+        if self.speculative.engine.served_name != self.plain.engine.served_name:
+            raise ValueError("both pools serve one model: engine.served_name must be the same in both")
+        return self
+
+    def pool(self, role: Role) -> PoolSettings:
+        """The settings of one pool."""
+        return self.speculative if role is Role.SPECULATIVE else self.plain
+
+    @property
+    def longest_generation_s(self) -> float:
+        """L: the longest generation that any pool promises."""
+        return max(self.pool(role).longest_generation_s for role in Role)
+
+    @property
+    def slots(self) -> int:
+        """Engine slots that the pools' replicas take together."""
+        return sum(self.pool(role).replicas for role in Role)
+
+
+def default_settings(
+    engine: Literal["vllm", "simulated"] = "vllm",
+    model: str = "embedded",
+    served_name: str = "smollm2-135m",
+    speculation: dict[str, Any] | None = None,
+    **service: Any,
+) -> ServiceSettings:
+    """One replica per pool, n-gram speculation with K = 4 unless told otherwise."""
+    common: dict[str, Any] = {"kind": engine, "model": model, "served_name": served_name}
+    simulated = engine == "simulated"
+    if simulated:
+        common["simulation"] = SimulationSettings()
+    return ServiceSettings(
+        speculative=PoolSettings(
+            role=Role.SPECULATIVE,
+            engine=EngineSettings(**common, speculative_config=speculation or DEFAULT_SPECULATION),
+            cores_per_replica=0 if simulated else 1,
+        ),
+        plain=PoolSettings(
+            role=Role.PLAIN,
+            engine=EngineSettings(**common, max_num_seqs=32),
+            soft_limit=32,
+            hard_limit=128,
+            cores_per_replica=0 if simulated else 1,
+        ),
+        **service,
+    )
+
+
+def serve_config(settings: ServiceSettings) -> dict[str, Any]:
+    """The config for `deployments.serve_internals.deploy`."""
+    longest = settings.longest_generation_s
+    ingress_args = {"longest_generation_s": longest, "between_chunks_s": settings.between_chunks_s}
+    return {
+        "proxy_location": "HeadOnly",
+        "http_options": {
+            "host": settings.host,
+            "port": settings.port,
+            "keep_alive_timeout_s": KEEP_ALIVE_S,
+        },
+        "logging_config": {"enable_access_log": False},
+        "applications": [
+            {
+                "name": APP_NAME,
+                "route_prefix": "/",
+                "import_path": "app.main:build",
+                "args": {"ingress": ingress_args},
+                "deployments": [
+                    {
+                        "name": INGRESS,
+                        "num_replicas": settings.ingresses,
+                        "max_ongoing_requests": INGRESS_ONGOING,
+                        "max_surge_percent": 100,  # a new ingress is up before an old one drains
+                        "graceful_shutdown_timeout_s": longest + INGRESS_EXTRA_S,
+                        "graceful_shutdown_wait_loop_s": 0.1,
+                        "health_check_period_s": 1.0,
+                        "ray_actor_options": {"num_cpus": 0},
+                    },
+                    {
+                        "name": CONTROLLER,
+                        "num_replicas": 1,
+                        "max_ongoing_requests": 1000,
+                        "graceful_shutdown_timeout_s": 2.0,
+                        "graceful_shutdown_wait_loop_s": 0.1,
+                        "health_check_period_s": 1.0,
+                        "ray_actor_options": {"num_cpus": 0},
+                    },
+                    *(_pool(settings.pool(role)) for role in Role),
+                ],
+            }
+        ],
+    }
+
+
+def _pool(pool: PoolSettings) -> dict[str, Any]:
+    options: dict[str, Any] = {"num_cpus": 0, "runtime_env": {"env_vars": pool.to_env()}}
+    if pool.accelerators_per_replica:
+        options["num_gpus"] = pool.accelerators_per_replica
+    else:
+        options["resources"] = {ENGINE_SLOT: 1}
+    return {
+        "name": pool.role.value,
+        "num_replicas": pool.replicas,
+        "max_ongoing_requests": 100,  # only control calls come through Serve
+        "graceful_shutdown_timeout_s": pool.longest_generation_s + STOP_MARGIN_S,
+        "graceful_shutdown_wait_loop_s": 0.1,  # the time until a stopping replica refuses new work
+        "health_check_period_s": pool.health_check_period_s,
+        "health_check_timeout_s": 10.0,
+        "ray_actor_options": options,
+    }

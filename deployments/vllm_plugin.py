@@ -1,0 +1,39 @@
+"""vLLM general plugin: an EngineCore or worker ends when its replica is gone.
+
+vLLM 0.32 leaves EngineCore running for ever after a kill -9 of the API process.
+Loaded by vLLM in each of its processes through the `vllm.general_plugins` entry point; does
+nothing unless a replica set `PARENT_ENV` for its children.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+
+from deployments.process_tree import ProcessMark, is_alive
+
+PARENT_ENV = "TWINPOOL_REPLICA_PROCESS"
+POLL_S = 1.0
+
+_started = threading.Event()
+
+
+def register() -> None:
+    """Start watching the replica process named in the environment; idempotent."""
+    text = os.environ.get(PARENT_ENV)
+    if text is None or _started.is_set():
+        return
+    mark = ProcessMark.parse(text)
+    if mark.pid == os.getpid():
+        return  # the replica itself
+    _started.set()
+    threading.Thread(target=_end_with, args=(mark,), name="twinpool-parent-watch", daemon=True).start()
+
+
+def _end_with(parent: ProcessMark) -> None:
+    while is_alive(parent):
+        time.sleep(POLL_S)
+    # SIGKILL: with the front end gone nobody can read an answer, and a clean exit may hang.
+    os.kill(os.getpid(), signal.SIGKILL)
