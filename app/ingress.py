@@ -47,7 +47,7 @@ class Ingress:
         self._id = secrets.token_hex(8)
         self._membership = Membership()
         self._upstream = Upstream(self._settings.longest_generation_s, self._settings.between_chunks_s)
-        self._relay = Relay(self._membership, self._upstream, self._settings.between_chunks_s)
+        self._relay = Relay(self._membership, self._upstream)
         self._known: Known | None = None
         self._poll_task = asyncio.create_task(self._poll(), name="snapshots")
 

@@ -28,10 +28,9 @@ logger = logging.getLogger("ray.serve")
 class Relay:
     """Shared by all requests of one ingress."""
 
-    def __init__(self, membership: Membership, upstream: Upstream, between_chunks_s: float) -> None:
+    def __init__(self, membership: Membership, upstream: Upstream) -> None:
         self._membership = membership
         self._upstream = upstream
-        self._between_chunks_s = between_chunks_s
         self._budget = RetryBudget()
         self._choose = random.Random().randrange  # noqa: S311  # a choice between replicas, nothing secret
         self.retries = 0
@@ -55,7 +54,7 @@ class Relay:
                     retried = True
                     continue
                 except Silent as outcome:
-                    raise errors.upstream_timeout(self._between_chunks_s) from outcome
+                    raise errors.upstream_timeout(outcome.limit_s) from outcome
                 try:
                     await self._pass_on(job, found, answer, send)
                 finally:
@@ -83,9 +82,11 @@ class Relay:
         headers = [*answer.headers, *answer_headers(job, found)]
         await send({"type": "http.response.start", "status": answer.status, "headers": headers})
         await send({"type": "http.response.body", "body": answer.first, "more_body": True})
+        end = answer.first[-2:]
         try:
             async for piece in answer.rest():
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
+                end = (end + piece)[-2:] if len(piece) < 2 else piece[-2:]
         except (Lost, Silent) as outcome:
             self._membership.eject(found.replica.replica_id, time.monotonic())
             logger.warning(
@@ -93,7 +94,9 @@ class Relay:
             )
             if not answer.is_event_stream:
                 raise  # half a JSON body: only a closed connection can say so
-            await send(_last(errors.event(_interrupted(outcome, self._between_chunks_s))))
+            # Cut in the middle of an event: ours must not continue its line.
+            gap = b"" if end in (b"", b"\n\n") else b"\n\n"
+            await send(_last(gap + errors.event(_interrupted(outcome))))
             return
         self._membership.succeeded(found.replica.replica_id)
         await send(_last(b""))
@@ -113,8 +116,10 @@ def answer_headers(job: Job, found: Route) -> list[tuple[bytes, bytes]]:
     return headers
 
 
-def _interrupted(outcome: Lost | Silent, limit_s: float) -> ApiError:
-    return errors.stream_interrupted() if isinstance(outcome, Lost) else errors.upstream_timeout(limit_s)
+def _interrupted(outcome: Lost | Silent) -> ApiError:
+    if isinstance(outcome, Lost):
+        return errors.stream_interrupted()
+    return errors.upstream_timeout(outcome.limit_s)
 
 
 def _last(body: bytes) -> dict[str, Any]:

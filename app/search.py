@@ -65,7 +65,7 @@ class Search:
             await asyncio.sleep(PAUSE_S)
 
     def refused(self, found: Route, outcome: NotAccepted) -> None:
-        """Note a replica that did not accept; raises no_capacity after the fifth."""
+        """Note a replica that did not accept; raises no_capacity after the fifth, or when time is up."""
         now = time.monotonic()
         replica_id = found.replica.replica_id
         if outcome.unreachable:
@@ -74,14 +74,16 @@ class Search:
             self._membership.refused(replica_id, now)
         self._tried |= {replica_id}
         self._refusals += 1
-        if self._refusals >= MAX_REFUSALS:
+        if self._refusals >= MAX_REFUSALS or now >= self._deadline:
             raise errors.no_capacity(RETRY_AFTER_S)
 
     def lost(self, found: Route) -> None:
-        """Note a replica that was lost with this request: it is not tried again at once."""
+        """Note a replica that was lost with this request: a new search begins, without it."""
         replica_id = found.replica.replica_id
-        self._membership.eject(replica_id, time.monotonic())
+        now = time.monotonic()
+        self._membership.eject(replica_id, now)
         self._tried |= {replica_id}
+        self._refusals, self._deadline = 0, now + LIMIT_S
 
     def _none(self, why: Refusal) -> ApiError:
         if why is Refusal.NO_REPLICA:

@@ -26,7 +26,9 @@ UNACKNOWLEDGED_MS = 20_000
 
 NOT_ACCEPTED = "x-twinpool-not-accepted"
 LOST = "x-twinpool-lost"
-DROPPED = frozenset({b"connection", b"keep-alive", b"transfer-encoding", b"server", b"date"})
+HOP = {b"connection", b"keep-alive", b"proxy-connection", b"te", b"trailer", b"transfer-encoding", b"upgrade"}
+OURS = {b"date", b"server", b"x-request-id"}
+DROPPED = frozenset(HOP | OURS)  # of a replica's answer
 
 RawHeaders = Sequence[tuple[bytes, bytes]]
 
@@ -50,6 +52,10 @@ class Lost(AttemptError):  # noqa: N818
 class Silent(AttemptError):  # noqa: N818
     """Nothing came for the time allowed."""
 
+    def __init__(self, why: str, limit_s: float) -> None:
+        super().__init__(why)
+        self.limit_s = limit_s
+
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
@@ -65,14 +71,15 @@ class Upstream:
     """HTTP connections to the replicas; `close` when done."""
 
     def __init__(self, first_byte_limit_s: float, between_chunks_s: float) -> None:
+        self._first_byte_limit_s = first_byte_limit_s
         self._between_chunks_s = between_chunks_s
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(
                 limit=0, keepalive_timeout=IDLE_KEPT_S, socket_factory=_socket, enable_cleanup_closed=False
             ),
-            timeout=aiohttp.ClientTimeout(
-                total=None, sock_connect=CONNECT_LIMIT_S, sock_read=first_byte_limit_s
-            ),
+            # Reading is limited here: aiohttp starts its own limit for the next bytes when bytes come,
+            # so that a new one would not hold for the silence behind the first.
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_LIMIT_S, sock_read=None),
             auto_decompress=False,
             skip_auto_headers=("User-Agent", "Accept", "Accept-Encoding"),
         )
@@ -93,15 +100,16 @@ class Upstream:
             ("x-twinpool-replica", replica.replica_id),
         ]
         try:
-            response = await self._session.request(
-                request.method, url, data=request.body or None, headers=headers, allow_redirects=False
-            )
+            async with asyncio.timeout(self._first_byte_limit_s):
+                response = await self._session.request(
+                    request.method, url, data=request.body or None, headers=headers, allow_redirects=False
+                )
         except aiohttp.ClientConnectorError as error:
             raise NotAccepted(f"cannot connect: {error.os_error}", unreachable=True) from error
         except aiohttp.ConnectionTimeoutError as error:
             raise NotAccepted("cannot connect: timed out", unreachable=True) from error
         except TimeoutError as error:
-            raise Silent("no answer within the longest generation") from error
+            raise Silent("no answer within the longest generation", self._first_byte_limit_s) from error
         except (aiohttp.ClientError, OSError) as error:
             raise Lost(f"{type(error).__name__}: {error}") from error
         return await self._begin(response)
@@ -114,24 +122,25 @@ class Upstream:
         if lost is not None:
             await _finish(response)
             raise Lost(lost)
-        _limit_between_chunks(response, self._between_chunks_s)
         try:
-            first = await response.content.readany()
+            async with asyncio.timeout(self._between_chunks_s):
+                first = await response.content.readany()
         except BaseException as error:
             response.close()
-            if isinstance(error, asyncio.TimeoutError):
-                raise Silent("headers came, no byte of the answer") from error
+            if isinstance(error, TimeoutError):
+                raise Silent("headers came, no byte of the answer", self._between_chunks_s) from error
             if isinstance(error, aiohttp.ClientError | OSError):
                 raise Lost(f"{type(error).__name__}: {error}") from error
             raise
-        return OpenAnswer(response, first)
+        return OpenAnswer(response, first, self._between_chunks_s)
 
 
 class OpenAnswer:
     """An answer whose first bytes are here."""
 
-    def __init__(self, response: aiohttp.ClientResponse, first: bytes) -> None:
+    def __init__(self, response: aiohttp.ClientResponse, first: bytes, between_chunks_s: float) -> None:
         self._response = response
+        self._between_chunks_s = between_chunks_s
         self.first = first
         self.status = response.status
         self.headers: RawHeaders = [
@@ -142,10 +151,14 @@ class OpenAnswer:
     async def rest(self) -> AsyncIterator[bytes]:
         """Bytes after the first; raises Lost or Silent when they break off."""
         try:
-            async for piece in self._response.content.iter_any():
+            while True:
+                async with asyncio.timeout(self._between_chunks_s):
+                    piece = await self._response.content.readany()
+                if not piece:
+                    return
                 yield piece
         except TimeoutError as error:
-            raise Silent("the stream went silent") from error
+            raise Silent("the stream went silent", self._between_chunks_s) from error
         except (aiohttp.ClientError, OSError) as error:
             raise Lost(f"{type(error).__name__}: {error}") from error
 
@@ -158,16 +171,14 @@ class OpenAnswer:
 
 
 async def _finish(response: aiohttp.ClientResponse) -> None:
+    """Read a refusal to its end, so that the connection can serve again; else close it."""
     try:
-        await response.read()
+        async with asyncio.timeout(CONNECT_LIMIT_S):
+            await response.read()
     except (TimeoutError, aiohttp.ClientError, OSError):
-        response.close()
-
-
-def _limit_between_chunks(response: aiohttp.ClientResponse, limit_s: float) -> None:
-    protocol: Any = response.connection.protocol if response.connection is not None else None
-    if protocol is not None:
-        protocol.read_timeout = limit_s
+        pass
+    finally:
+        response.close()  # without effect after the end
 
 
 def _socket(address: Any) -> socket.socket:

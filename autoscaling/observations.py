@@ -58,7 +58,9 @@ class Observations:
         if known is not None and known.report.boot_id == report.boot_id and report.seq <= known.report.seq:
             return Taken.OLD
         if report.state in (ReplicaState.STOPPED, ReplicaState.FAILED):
-            self._seen.pop(report.replica_id, None)
+            # The goodbye of a former boot says nothing about its successor.
+            if known is not None and known.report.boot_id == report.boot_id:
+                del self._seen[report.replica_id]
             self._gone[report.boot_id] = now
         else:
             self._seen[report.replica_id] = Seen(report, now)

@@ -28,7 +28,8 @@ DEFAULT_SPECULATION: dict[str, Any] = {
 class Settings(BaseModel):
     """Base of every settings model: frozen, and a mistyped key is an error."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    # Infinity would be written into a pool's environment as null.
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class SimulationSettings(Settings):

@@ -39,6 +39,8 @@ def lease_cores(count: int, available: frozenset[int] | None = None) -> CoreLeas
     `available` defaults to the cores this process may run on.  Raises NoCoreError, or
     ValueError when the machine has fewer cores than asked for.
     """
+    if count == 0:
+        return CoreLease((), oversubscribed=False, descriptors=())
     cores = sorted(os.sched_getaffinity(0) if available is None else available)
     if count > len(cores):
         raise ValueError(f"cores_per_replica is {count}, this machine offers {len(cores)}: lower it")

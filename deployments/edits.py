@@ -7,6 +7,7 @@ Answer: (3) the tier used is stated when the client had sent one, (4) a usage ex
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -32,8 +33,10 @@ PRIORITY = {Tier.INTERACTIVE: 0, Tier.STANDARD: 10, Tier.BATCH: 20}
 SERVICE_TIER_WORDS = {Tier.INTERACTIVE: "priority", Tier.STANDARD: "default", Tier.BATCH: "flex"}
 
 ERROR_EVENT = b'data: {"error"'
-_EVENT_OPEN = b'data: {"'
-_USAGE_OPEN = b'"usage":{'
+# An event begins a line, and no line ends inside a JSON string.  The text alone would not do: a string
+# that ends in `data: {` has it, too, with its closing quote.
+_EVENT_OPEN = re.compile(rb'^data: \{"', re.MULTILINE)
+_USAGE_OPEN = re.compile(rb'"usage":\{(?!\})')
 
 _fields = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _encode = msgspec.json.Encoder().encode
@@ -47,6 +50,10 @@ class UnsafeTemplateError(Exception):
             f"{param} is not accepted from a client: remove it; the model's own template is used"
         )
         self.param = param
+
+
+class UnreadableBodyError(Exception):
+    """A body that we cannot read; the engine's more lenient parser might, and find what is ours in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +87,12 @@ def engine_headers(
 def edit_request(body: bytes) -> EditedRequest:
     """Take out what is ours; a body without it is returned as the same bytes.
 
-    Values keep their exact bytes.  A body that is no JSON object passes: the engine's refusal is
-    the answer.  Raises UnsafeTemplateError.
+    Values keep their exact bytes; of a repeated key the last is kept, as the engine would.  An empty
+    body and JSON that is no object pass: the engine's refusal is the answer.
+    Raises UnsafeTemplateError and UnreadableBodyError.
     """
-    try:
-        fields = _fields.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    fields = _read(body) if body.strip() else None
+    if fields is None:
         return EditedRequest(body, asked_service_tier=False)
     if _is_set(fields.get(TEMPLATE_FIELD)):
         raise UnsafeTemplateError(TEMPLATE_FIELD)
@@ -100,17 +107,23 @@ def edit_request(body: bytes) -> EditedRequest:
     return EditedRequest(_encode(fields), asked_service_tier=asked)
 
 
+def _read(raw: bytes | msgspec.Raw) -> dict[str, msgspec.Raw] | None:
+    """The fields of a JSON object, None for JSON of another kind; raises UnreadableBodyError."""
+    try:
+        return _fields.decode(raw)
+    except msgspec.ValidationError:
+        return None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise UnreadableBodyError(f"The request body is not JSON that can be read here: {error}.") from None
+
+
 def _is_set(value: msgspec.Raw | None) -> bool:
     return value is not None and bytes(value).strip() != b"null"
 
 
 def _has_template(value: msgspec.Raw | None) -> bool:
-    if value is None:
-        return False
-    try:
-        return _is_set(_fields.decode(value).get(TEMPLATE_FIELD))
-    except msgspec.DecodeError:
-        return False  # not an object: the engine refuses it
+    fields = None if value is None else _read(value)
+    return fields is not None and _is_set(fields.get(TEMPLATE_FIELD))
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,16 +136,15 @@ class AnswerEdits:
     extend_usage: bool
 
     def chunk(self, body: bytes) -> bytes:
-        """A piece of an event stream.
+        """A piece of an event stream, made of whole events.
 
-        The two marks cannot occur inside a JSON string, where a quote is written with a backslash.
+        Text of the answer cannot look like the two marks: inside a JSON string a quote is written with
+        a backslash, and a line never begins.
         """
         if self.state_tier:
             stated = f'data: {{"service_tier":"{SERVICE_TIER_WORDS[self.tier]}","'.encode()
-            body = body.replace(_EVENT_OPEN, stated)
-        if self.extend_usage:
-            body = body.replace(_USAGE_OPEN, _USAGE_OPEN + self._usage())
-        return body
+            body = _EVENT_OPEN.sub(stated, body)
+        return self._with_usage(body) if self.extend_usage else body
 
     def whole(self, status: int, body: bytes) -> tuple[int, bytes]:
         """A complete answer: errors into our catalogue, the tier and usage where asked for."""
@@ -141,17 +153,20 @@ class AnswerEdits:
             return (status, body) if ours is None else (ours.status, errors.body(ours))
         if self.state_tier:
             try:
-                fields = _fields.decode(body)
-            except msgspec.DecodeError:
+                fields = _read(body)
+            except UnreadableBodyError:
+                fields = None
+            if fields is None:
                 return status, body
             fields[SERVICE_TIER] = msgspec.Raw(_encode(SERVICE_TIER_WORDS[self.tier]))
             body = _encode(fields)
         if self.extend_usage:
-            body = body.replace(_USAGE_OPEN, _USAGE_OPEN + self._usage(), 1)
+            body = self._with_usage(body)
         return status, body
 
-    def _usage(self) -> bytes:
-        return b'"twinpool":' + _encode({"pool": self.role.value, "tier": self.tier.value}) + b","
+    def _with_usage(self, body: bytes) -> bytes:
+        extension = _encode({"pool": self.role.value, "tier": self.tier.value})
+        return _USAGE_OPEN.sub(b'"usage":{"twinpool":' + extension + b",", body)
 
 
 def is_event_stream(start: Message) -> bool:

@@ -72,10 +72,14 @@ class Gate:
             self.inflight -= 1
 
     def _refusal(self, scope: Scope, headers: dict[bytes, bytes]) -> tuple[ErrorAnswer, Headers] | None:
+        wanted = headers.get(b"x-twinpool-replica")
+        # First of all: whoever looks for a former replica of this address holds the former one's token.
+        if wanted is not None and wanted != self._identity.replica_id.encode():
+            return _wrong_replica()
         if not hmac.compare_digest(headers.get(b"x-twinpool-token", b""), self._token):
             return errors.answer(Code.NOT_FOUND, "This endpoint serves its own ingress only.", status=401), []
-        if headers.get(b"x-twinpool-replica", b"") != self._identity.replica_id.encode():
-            return _not_accepted(b"wrong-replica", "Another replica answers at this address.", status=421)
+        if wanted is None:
+            return _wrong_replica()
         if (scope["method"], scope["path"]) not in ALLOWED:
             return errors.answer(Code.NOT_FOUND, f"No such path: {scope['path']}."), []
         if self._failed is not None:
@@ -95,7 +99,10 @@ class Gate:
         except edits.UnsafeTemplateError as error:
             await send_error(send, edits.template_refusal(error), [])
             return
-        tier = Tier(headers.get(b"x-twinpool-tier", b"standard").decode())
+        except edits.UnreadableBodyError as error:
+            await send_error(send, errors.answer(Code.INVALID_JSON, str(error)), [])
+            return
+        tier = _tier(headers)
         answer = edits.AnswerEdits(
             tier=tier,
             role=self._identity.role,
@@ -138,6 +145,18 @@ class Gate:
 
 def _not_accepted(why: bytes, message: str, status: int | None = None) -> tuple[ErrorAnswer, Headers]:
     return errors.answer(Code.NO_CAPACITY, message, status=status), [(NOT_ACCEPTED, why)]
+
+
+def _wrong_replica() -> tuple[ErrorAnswer, Headers]:
+    return _not_accepted(b"wrong-replica", "Another replica answers at this address.", status=421)
+
+
+def _tier(headers: dict[bytes, bytes]) -> Tier:
+    """The tier that the ingress chose; one that a newer ingress knows and we do not is standard."""
+    try:
+        return Tier(headers.get(b"x-twinpool-tier", b"standard").decode())
+    except ValueError:
+        return Tier.STANDARD
 
 
 async def _read(receive: Receive) -> bytes | None:

@@ -5,12 +5,11 @@ Never joins an existing cluster: `RAY_ADDRESS` is ignored.
 
 from __future__ import annotations
 
+import logging
 import os
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 from deployments.config import APP_NAME
 from deployments.local_config import ENGINE_SLOT, INGRESS_EXTRA_S, ServiceSettings, serve_config
@@ -26,6 +25,7 @@ class Replicas:
 
     running: int
     states: dict[str, int]
+    status: str  # Serve's word: UPDATING, HEALTHY, UNHEALTHY, DEPLOY_FAILED, ...
     message: str
 
 
@@ -70,6 +70,7 @@ def local_cluster(settings: ServiceSettings, extra_slots: int = 0) -> Iterator[N
 
     from deployments import serve_internals  # noqa: PLC0415
 
+    logging.getLogger("ray.serve").setLevel(logging.WARNING)
     ray.init(
         address="local",
         num_cpus=8,  # logical; actors here ask for none
@@ -108,10 +109,25 @@ def replica_counts() -> dict[str, Replicas]:
             states={
                 str(getattr(state, "value", state)): count for state, count in found.replica_states.items()
             },
+            status=str(getattr(found.status, "value", found.status)),
             message=found.message,
         )
         for name, found in application.deployments.items()
     }
+
+
+def begin_stop() -> None:
+    """Tell Serve to delete the application: every replica drains."""
+    from ray import serve  # noqa: PLC0415
+
+    serve.delete(APP_NAME, _blocking=False)
+
+
+def stopped() -> bool:
+    """Whether the last replica of the application has ended."""
+    from ray import serve  # noqa: PLC0415
+
+    return APP_NAME not in serve.status().applications
 
 
 def drain_limit_s(settings: ServiceSettings) -> float:
@@ -124,12 +140,3 @@ def redeploy(settings: ServiceSettings) -> None:
     from deployments import serve_internals  # noqa: PLC0415
 
     serve_internals.deploy(serve_config(settings))
-
-
-def wait_until(condition: Any, timeout_s: float, what: str) -> None:
-    """Poll until `condition()` is true; raises TimeoutError naming what was waited for."""
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"after {timeout_s:.0f} s still waiting for {what}")
-        time.sleep(0.1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from deployments import edits, errors
 from deployments.edits import AnswerEdits
 from deployments.engine import Message, Send
@@ -44,7 +46,8 @@ class Outlet:
             if not more:
                 await self._send_whole(bytes(self._whole))
         elif body.startswith(edits.ERROR_EVENT):
-            # The engine's own event; ours follows once, in our words.
+            # The engine's own event, also for a refusal that it finds only after the stream has begun;
+            # ours follows once, in our words, with a real status while nothing has been sent.
             self.engine_error = _engine_event(body)
         elif body or not more:
             await self._send_chunk(self._answer.chunk(body), more)
@@ -63,8 +66,9 @@ class Outlet:
             self.engine_error = failed
             return
         status, edited = self._answer.whole(int(start["status"]), body)
-        headers = [(name, value) for name, value in start["headers"] if name.lower() != b"content-length"]
-        headers.append((b"content-length", str(len(edited)).encode()))
+        ours = [(b"content-length", str(len(edited)).encode())] if failed is None else errors.headers(failed)
+        replaced = {name for name, _ in ours}
+        headers = [(name, value) for name, value in start["headers"] if name.lower() not in replaced] + ours
         self._begun = self._closed = True
         await self._send({"type": "http.response.start", "status": status, "headers": headers})
         await self._send({"type": "http.response.body", "body": edited})
@@ -83,10 +87,27 @@ class Outlet:
 
 def _engine_event(body: bytes) -> ErrorAnswer:
     payload = body.removeprefix(b"data: ").split(b"\n\n", 1)[0]
-    found = errors.normalise(500, payload)
+    found = errors.normalise(_event_status(payload), payload)
     if found is not None and found.status < 500:
         return found
     return errors.answer(Code.ENGINE_DEAD, "The engine stopped in the middle of this answer; send it again.")
+
+
+class _EventError(msgspec.Struct):
+    code: int
+
+
+class _Event(msgspec.Struct):
+    error: _EventError
+
+
+def _event_status(payload: bytes) -> int:
+    """The HTTP status that the engine's event carries as its code; 500 without one."""
+    try:
+        code = msgspec.json.decode(payload, type=_Event).error.code
+    except msgspec.DecodeError:
+        return 500
+    return code if 400 <= code <= 599 else 500
 
 
 async def send_error(send: Send, error: ErrorAnswer, extra: Headers) -> None:

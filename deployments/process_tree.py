@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import sys
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,10 +18,10 @@ from deployments.node_dir import node_dir
 
 @dataclass(frozen=True, slots=True)
 class ProcessMark:
-    """A process that can be recognised later: its pid and its start time in clock ticks."""
+    """A process that can be recognised later, by its pid and its start time."""
 
     pid: int
-    started: float  # seconds since the epoch, as the kernel reports it
+    started: float  # seconds since boot, to the kernel's 10 ms
 
     def __str__(self) -> str:
         return f"{self.pid}:{self.started:.2f}"
@@ -29,13 +30,15 @@ class ProcessMark:
     def parse(cls, text: str) -> ProcessMark:
         """Inverse of str(); raises ValueError."""
         pid, _, started = text.partition(":")
+        if int(pid) <= 0:
+            raise ValueError(f"no process has pid {pid}")
         return cls(int(pid), float(started))
 
     @classmethod
     def of(cls, pid: int) -> ProcessMark | None:
         """The mark of a running process, None when there is none."""
         try:
-            return cls(pid, round(psutil.Process(pid).create_time(), 2))
+            return cls(pid, round(_started(psutil.Process(pid)), 2))
         except psutil.Error:
             return None
 
@@ -44,10 +47,26 @@ def is_alive(mark: ProcessMark) -> bool:
     """True while exactly this process runs; a zombie counts as gone."""
     try:
         process = psutil.Process(mark.pid)
-        same = abs(process.create_time() - mark.started) < 0.02  # create_time is rounded to 10 ms ticks
+        same = abs(_started(process) - mark.started) < 0.005  # marks are rounded to 10 ms, as ticks are
         return same and process.status() != psutil.STATUS_ZOMBIE
     except psutil.Error:
         return False
+
+
+def _started(process: psutil.Process) -> float:
+    """Start time of a process that no later step of the wall clock can change, where the system has one.
+
+    psutil's `create_time` moves with the wall clock: one correction would make every mark a stranger's.
+    """
+    if sys.platform != "linux":
+        return process.create_time()
+    try:
+        stat = Path(f"/proc/{process.pid}/stat").read_bytes()
+    except OSError as error:
+        raise psutil.NoSuchProcess(process.pid) from error
+    # Field 22 of proc(5), counted behind the name, which may hold anything but is in brackets.
+    ticks = int(stat.rpartition(b")")[2].split()[19])
+    return float(ticks / os.sysconf("SC_CLK_TCK"))
 
 
 def descendants(pid: int) -> tuple[ProcessMark, ...]:
@@ -132,7 +151,7 @@ def _orphans_of(path: Path) -> list[ProcessMark] | None:
         record = json.loads(path.read_text())
         owner = ProcessMark.parse(record["owner"])
         engine = [ProcessMark.parse(text) for text in record["engine"]]
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
     if is_alive(owner):
         return None

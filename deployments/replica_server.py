@@ -13,6 +13,7 @@ from deployments.engine import ASGIApp
 from deployments.node_dir import node_dir
 
 REUSE_AFTER_S = 150.0  # an ingress may remember a gone replica's address for so long
+MARK_PERIOD_S = 10.0  # how often a port in use is marked: a killed replica marks nothing at its end
 # Above the ingress's own idle limit, so that a kept connection is never closed under a new request.
 KEEP_ALIVE_S = 120
 
@@ -30,6 +31,7 @@ class ReplicaServer:
         self.port: int = self._socket.getsockname()[1]
         self._server: uvicorn.Server | None = None
         self._task: asyncio.Task[None] | None = None
+        self._marking: asyncio.Task[None] | None = None
 
     async def serve(self, app: ASGIApp) -> None:
         """Start serving; returns when connections are taken."""
@@ -53,6 +55,12 @@ class ReplicaServer:
             if self._task.done():
                 raise NoPortError(f"the server on {self.host}:{self.port} ended at its start")
             await asyncio.sleep(0.01)
+        self._marking = asyncio.create_task(self._keep_marked(), name="port-mark")
+
+    async def _keep_marked(self) -> None:
+        while True:
+            await asyncio.sleep(MARK_PERIOD_S)
+            _mark(self.port)
 
     async def stop(self) -> None:
         """Stop listening and end what is left."""
@@ -62,6 +70,14 @@ class ReplicaServer:
             with contextlib.suppress(asyncio.TimeoutError, asyncio.CancelledError):
                 await asyncio.wait_for(self._task, 6.0)
         self._socket.close()
+        if self._marking is not None:
+            self._marking.cancel()
+        _mark(self.port)  # the time without use begins now
+
+
+def _mark(port: int) -> None:
+    with contextlib.suppress(OSError):
+        (node_dir("ports") / str(port)).touch()
 
 
 def _bind(host: str, ports: tuple[int, int]) -> socket.socket:
@@ -86,7 +102,7 @@ def _bind(host: str, ports: tuple[int, int]) -> socket.socket:
         except OSError:
             bound.close()
             continue
-        (folder / str(port)).touch()
+        _mark(port)
         return bound
     raise NoPortError(
         f"no port of {low}-{high} on {host} is free and unused for {REUSE_AFTER_S:.0f} s: widen port_range"

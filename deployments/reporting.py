@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from autoscaling.observations import Taken
 from autoscaling.types import FinishedRequest, ReplicaReport
 
 PERIOD_S = 1.0
@@ -65,10 +66,12 @@ class Reporter:
         async with self._sending:
             self._seq += 1
             records = tuple(self._finished)
-            report = msgspec.to_builtins(self._make(self._seq, records))
             try:
-                await asyncio.wait_for(self._deliver(report), CALL_LIMIT_S)
+                report = msgspec.to_builtins(self._make(self._seq, records))
+                taken = await asyncio.wait_for(self._deliver(report), CALL_LIMIT_S)
             except Exception:  # the controller is away: try again in a second
+                taken = None
+            if taken != Taken.TAKEN:
                 self.failures += 1
                 return False
             for record in records:

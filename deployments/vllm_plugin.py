@@ -17,18 +17,18 @@ from deployments.process_tree import ProcessMark, is_alive
 PARENT_ENV = "TWINPOOL_REPLICA_PROCESS"
 POLL_S = 1.0
 
-_started = threading.Event()
+_watched: set[int] = set()  # pids: a forked child inherits the entry of its parent, but no thread
 
 
 def register() -> None:
     """Start watching the replica process named in the environment; idempotent."""
     text = os.environ.get(PARENT_ENV)
-    if text is None or _started.is_set():
+    if text is None or os.getpid() in _watched:
         return
     mark = ProcessMark.parse(text)
     if mark.pid == os.getpid():
         return  # the replica itself
-    _started.set()
+    _watched.add(os.getpid())
     threading.Thread(target=_end_with, args=(mark,), name="twinpool-parent-watch", daemon=True).start()
 
 

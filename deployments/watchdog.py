@@ -10,6 +10,8 @@ from enum import StrEnum
 
 # A step may take long honestly (a long prefill on a busy machine): ten times the longest one seen.
 STEP_FACTOR = 10.0
+# A stall that the engine survived is a long step too; it must not stretch the limit without end.
+CEILING_FACTOR = 4.0
 
 
 class Verdict(StrEnum):
@@ -43,4 +45,4 @@ def verdict(progress: Progress, hung_after_s: float, now: float) -> Verdict:
 
 def limit_s(longest_step_s: float, hung_after_s: float) -> float:
     """Seconds without a step after which an engine with work counts as hung."""
-    return max(hung_after_s, STEP_FACTOR * longest_step_s)
+    return min(max(hung_after_s, STEP_FACTOR * longest_step_s), CEILING_FACTOR * hung_after_s)

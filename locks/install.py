@@ -59,9 +59,9 @@ def output_of(process: subprocess.Popen[str]) -> Iterator[str | None]:
     ended = threading.Event()
 
     def read() -> None:
-        assert process.stdout is not None
-        for line in process.stdout:
-            lines.put(line.rstrip())
+        with contextlib.suppress(ValueError):  # closed under us when the user interrupts
+            for line in process.stdout or ():
+                lines.put(line.rstrip())
         ended.set()
         lines.put(None)
 
@@ -155,7 +155,8 @@ class Environment:
     def last_words(self) -> str:
         """Return the end of pip's log, for a failure."""
         with contextlib.suppress(OSError):
-            return "\n".join(self.log.read_text(encoding="utf-8").splitlines()[-12:])
+            last_run = self.log.read_text(encoding="utf-8").rpartition("\n$ ")[2]
+            return "\n".join(line[:300] for line in last_run.splitlines()[1:][-8:])
         return ""
 
     def prove(self, modules: Sequence[str]) -> None:

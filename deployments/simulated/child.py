@@ -103,8 +103,6 @@ class Child:
         self._die("the engine was stopped")
         if process.stdin is not None:
             process.stdin.close()  # the child's sign to end
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(process.wait(), STOP_GRACE_S)
         await _end(process)
         if self._reading is not None:
             await self._reading
@@ -174,9 +172,14 @@ def _totals(counters: Counters) -> EngineTotals:
 
 
 async def _end(process: Process) -> str:
-    """Kill what may still run, wait for it, and say how it ended."""
-    with contextlib.suppress(ProcessLookupError):
-        process.kill()
+    """Wait for a process that should be ending, kill it when it does not, and say how it ended."""
+    try:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(process.wait(), STOP_GRACE_S)
+    finally:
+        if process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
     status = await process.wait()
     how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
     return f"engine process {process.pid} {how}"

@@ -77,7 +77,7 @@ class Virtual:
 
 
 def test_a_step_costs_base_plus_tokens_plus_context() -> None:
-    """t = base + per_token * (B * (1 + K) + P) + per_context * sum of contexts."""
+    """Base + per_token * (B * (1 + K) + P) + per_context * the sum of contexts."""
     virtual = Virtual(
         step_base_s=1.0, step_per_token_s=0.01, step_per_context_s=0.001, draft_length=4, acceptance=0.0
     )
@@ -94,9 +94,9 @@ def test_a_long_prompt_is_computed_in_parts() -> None:
     virtual = Virtual(max_prefill_tokens=100)
     virtual.add(add(1, prompt_tokens=150, max_tokens=1), add(2, max_tokens=1))
     first, second = virtual.drain()
-    assert ([], 2) == (first.outputs, first.running + first.waiting)
-    assert [(1, 1), (2, 1)] == [(output.key, output.tokens) for output in second.outputs]
-    assert 160 == second.counters.prefill_tokens
+    assert (first.outputs, first.running + first.waiting) == ([], 2)
+    assert [(output.key, output.tokens) for output in second.outputs] == [(1, 1), (2, 1)]
+    assert second.counters.prefill_tokens == 160
 
 
 def test_no_more_than_max_num_seqs_run() -> None:
@@ -104,8 +104,8 @@ def test_no_more_than_max_num_seqs_run() -> None:
     virtual = Virtual(max_num_seqs=2)
     virtual.add(*(add(key, max_tokens=2) for key in (1, 2, 3)))
     updates = virtual.drain()
-    assert [(2, 1), (0, 1), (1, 0), (0, 0)] == [(update.running, update.waiting) for update in updates]
-    assert [1, 2, 3] == [o.key for update in updates for o in update.outputs if o.finish_reason]
+    assert [(update.running, update.waiting) for update in updates] == [(2, 1), (0, 1), (1, 0), (0, 0)]
+    assert [o.key for update in updates for o in update.outputs if o.finish_reason] == [1, 2, 3]
 
 
 def test_a_lower_priority_number_runs_first() -> None:
@@ -115,7 +115,7 @@ def test_a_lower_priority_number_runs_first() -> None:
     virtual.step()
     virtual.add(add(2, priority=5), add(3, priority=-1), add(4, priority=5))
     updates = virtual.drain()
-    assert [1, 3, 2, 4] == [o.key for update in updates for o in update.outputs if o.finish_reason]
+    assert [o.key for update in updates for o in update.outputs if o.finish_reason] == [1, 3, 2, 4]
 
 
 def test_the_newest_is_preempted_when_the_cache_is_full() -> None:
@@ -124,13 +124,13 @@ def test_the_newest_is_preempted_when_the_cache_is_full() -> None:
     virtual.add(add(1, prompt_tokens=50, max_tokens=40), add(2, prompt_tokens=50, max_tokens=40))
     updates = virtual.drain()
     finished = {o.key: o for update in updates for o in update.outputs if o.finish_reason}
-    assert (0, 1) == (finished[1].record.preemptions, finished[2].record.preemptions)  # type: ignore[union-attr]
-    assert 1 == updates[-1].counters.preemptions
+    assert (finished[1].record.preemptions, finished[2].record.preemptions) == (0, 1)  # type: ignore[union-attr]
+    assert updates[-1].counters.preemptions == 1
     assert all(update.kv_cache_usage <= 1 for update in updates)
     alone = Virtual()
     alone.add(add(2, prompt_tokens=50, max_tokens=40))
     assert text(alone.drain(), 2) == text(updates, 2)
-    assert 40 == count(text(updates, 2))
+    assert count(text(updates, 2)) == 40
 
 
 def test_a_plain_engine_says_one_token_per_step() -> None:
@@ -138,12 +138,12 @@ def test_a_plain_engine_says_one_token_per_step() -> None:
     virtual = Virtual()
     virtual.add(add(1, max_tokens=30))
     counters = virtual.drain()[-1].counters
-    assert (30, 29, 29, 0) == (
+    assert (
         counters.steps,
         counters.decode_tokens,
         counters.request_steps,
         counters.drafts,
-    )
+    ) == (30, 29, 29, 0)
 
 
 def test_acceptance_follows_the_setting() -> None:
@@ -183,12 +183,12 @@ def test_an_aborted_sequence_gets_nothing_more() -> None:
     step = virtual.scheduler.begin(virtual.now)
     assert step is not None
     outputs = virtual.scheduler.abort((1, 2, 99), virtual.now)
-    assert [(1, "abort", 1), (2, "abort", 0)] == [
+    assert [
         (o.key, o.finish_reason, o.record.generated_tokens)  # type: ignore[union-attr]
         for o in outputs
-    ]
+    ] == [(1, "abort", 1), (2, "abort", 0)]
     update = virtual.scheduler.finish(step, virtual.now, virtual.now + 1)
-    assert ([], 0, 0, 2) == (update.outputs, update.running, update.waiting, update.counters.finished)
+    assert (update.outputs, update.running, update.waiting, update.counters.finished) == ([], 0, 0, 2)
     assert virtual.step() is None
 
 
@@ -198,7 +198,7 @@ def test_times_of_a_record_add_up() -> None:
     virtual.add(add(1, max_tokens=3), add(2, max_tokens=4))
     records = [o.record for update in virtual.drain() for o in update.outputs if o.record]
     times = [(r.queued_s, r.prefill_s, r.decode_s, r.e2e_s) for r in records]
-    assert [(0.0, 1.0, 2.0, 3.0), (3.0, 1.0, 3.0, 7.0)] == times
+    assert times == [(0.0, 1.0, 2.0, 3.0), (3.0, 1.0, 3.0, 7.0)]
 
 
 @pytest.mark.parametrize("stop", ["two", " two", "e tw", "three four", "o"])
@@ -219,8 +219,8 @@ def test_no_part_of_a_stop_string_leaks(stop: str) -> None:
 def test_the_token_that_completes_a_stop_string_is_the_last_counted() -> None:
     """Tokens that speculation wrote after it do not count."""
     writer = Writer(Answer(tuple(split("a b c d")), 0, 4), ("b",), include_stop=True, min_tokens=0)
-    assert 2 == writer.write(4)
-    assert "a b" == writer.take(finished=True)
+    assert writer.write(4) == 2
+    assert writer.take(finished=True) == "a b"
 
 
 @pytest.mark.parametrize(
@@ -240,7 +240,7 @@ def test_an_answer_has_a_length_of_its_own() -> None:
     """16 to 64 tokens by the prompt, never less than min_tokens; ignore_eos takes the end away."""
     lengths = {answer_to("", f"prompt {number}", "", False, 0).length for number in range(500)}
     assert set(range(16, 65)) == lengths
-    assert 100 == answer_to("", "x", "", False, 100).length
+    assert answer_to("", "x", "", False, 100).length == 100
     assert answer_to("", "x", "", True, 0).length is None
 
 

@@ -1,0 +1,85 @@
+"""Progress of a start: one line per replica that comes up, and the first failure as one message."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+import urllib.error
+import urllib.request
+
+from rich.console import Console
+
+from autoscaling.types import Role
+from deployments.local_cluster import Replicas, replica_counts
+from deployments.local_config import ServiceSettings
+
+TICK_S = 0.5
+WORD_EVERY_S = 10.0  # a sign of life while an engine loads
+# Serve's status message holds the traceback of a failed start; our errors are its last telling line.
+OUR_ERROR = re.compile(r"(?:Engine(?:Config|Start)Error|NoPortError|NoCoreError|ValueError): (.+)")
+PERMANENT = "EngineConfigError"
+
+
+class StartFailed(Exception):  # noqa: N818
+    """A replica cannot start; the message names the pool, the cause and the mend."""
+
+
+def follow_start(settings: ServiceSettings, url: str, console: Console, stop: threading.Event) -> bool:
+    """Wait until every replica runs and `/ready` answers; False when stopped first.
+
+    Raises StartFailed for a cause that waiting will not mend.
+    """
+    began = word_at = time.monotonic()
+    shown: dict[str, int] = {}
+    limit_s = max(settings.pool(role).start_timeout_s for role in Role)
+    while not stop.wait(TICK_S):
+        now = time.monotonic()
+        counts = replica_counts()
+        for role in Role:
+            found = counts.get(role.value)
+            if found is None:
+                continue
+            _raise_failure(role, found)
+            wanted = settings.pool(role).replicas
+            if found.running != shown.get(role.value, 0):
+                shown[role.value] = found.running
+                word_at = now
+                console.print(
+                    f"  {role} pool: {found.running} of {wanted} replicas ready ({now - began:.0f} s)"
+                )
+        complete = all(shown.get(role.value, 0) >= settings.pool(role).replicas for role in Role)
+        if complete and _is_ready(url):
+            return True
+        if now - word_at > WORD_EVERY_S:
+            word_at = now
+            console.print(f"  starting: {_word(settings, shown)} ({now - began:.0f} s)")
+        if now - began > limit_s:
+            raise StartFailed(
+                f"not ready after {limit_s:.0f} s ({_word(settings, shown)}): "
+                "raise start_timeout_s of the pool if the model is large, or see Ray's logs in /tmp/ray"
+            )
+    return False
+
+
+def _word(settings: ServiceSettings, shown: dict[str, int]) -> str:
+    return ", ".join(f"{role} {shown.get(role.value, 0)}/{settings.pool(role).replicas}" for role in Role)
+
+
+def _raise_failure(role: Role, found: Replicas) -> None:
+    """A configuration error ends the start at once; any other after Serve has given up retrying."""
+    message = found.message
+    causes = OUR_ERROR.findall(message)
+    if PERMANENT in message and causes:
+        raise StartFailed(f"{role} pool: {causes[-1].strip()}")
+    if found.status == "DEPLOY_FAILED":
+        cause = causes[-1].strip() if causes else message.strip().splitlines()[-1]
+        raise StartFailed(f"{role} pool: {cause}")
+
+
+def _is_ready(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(f"{url}/ready", timeout=5) as answer:  # noqa: S310  # our own address
+            return bool(answer.status == 200 and b'"waiting_for":[]' in answer.read())
+    except (urllib.error.URLError, OSError):
+        return False
