@@ -29,9 +29,11 @@ INPUTS := locks/base.txt locks/build.txt locks/cpu.txt locks/dev.txt locks/torch
 HASH = $(shell { cat $(INPUTS); echo '$(abspath $(VENV))'; } | cksum | tr ' ' '_')
 stamp = $(VENV)/.prepared-$(1)-$(HASH)
 prepared = $(shell $(VENV)/bin/python -c '' 2>/dev/null && ls $(foreach set,$(COVERS_$(1)),$(call stamp,$(set))) 2>/dev/null)
+# The largest set that is there.
+have = $(if $(call prepared,dev),dev,$(if $(call prepared,cpu),cpu,$(if $(call prepared,base),base)))
 # Once prepared, the environment's own Python is the one that counts.
 preflight = $(if $(call prepared,$(1)),$(VENV)/bin/python,$(PYTHON)) -m deployments.preflight install \
-	--engine $(ENGINE) --venv $(VENV) --flavour $(1) $(if $(call prepared,$(1)),--prepared)
+	--engine $(ENGINE) --venv $(VENV) --flavour $(1) --have "$(have)"
 
 BIN := $(VENV)/bin/
 PYTEST := $(BIN)python -m pytest

@@ -1,4 +1,4 @@
-"""`make bench-path`: the time to the first token and the chunks per second that each path leaves of an engine.
+"""`make bench-path`: time to the first token and chunks per second over each path to the same engines.
 
 Paths: direct, twinpool with either front, and vllm-router.  Exit status: 0 all targets hold, 1 a target is
 missed or an answer was incomplete, 2 the machine does not fit or the peer could not be installed.
@@ -23,6 +23,7 @@ from types import FrameType
 from typing import Any
 
 import psutil
+from rich import box
 from rich.console import Console
 from rich.table import Table
 
@@ -32,7 +33,6 @@ from benchmarks.load import Measured
 from benchmarks.path_report import (
     DIRECT,
     HAPROXY,
-    HEAD,
     PEER,
     PROXY,
     TARGETS,
@@ -94,7 +94,10 @@ class Progress:
         pace = elapsed / self._done_s if self._done_s > 60 else 1.0
         left = (self._total_s - self._done_s) * pace
         self._console.print(
-            f"[{elapsed:4.0f} s, about {left:.0f} s left] {text}", markup=False, highlight=False
+            f"[{elapsed:4.0f} s, about {left:.0f} s left] {text}",
+            markup=False,
+            highlight=False,
+            soft_wrap=True,
         )
         self._done_s += expected_s
 
@@ -120,10 +123,10 @@ class Bench:
         """Measure everything; whatever happens, nothing that was started is left running."""
         with self._stack:
             self._start_others()
-            for number_ in range(self._rounds):
-                fronts = (PROXY, HAPROXY) if number_ % 2 == 0 else (HAPROXY, PROXY)
+            for index in range(self._rounds):
+                fronts = (PROXY, HAPROXY) if index % 2 == 0 else (HAPROXY, PROXY)
                 for front in fronts:
-                    self._block(Block(number_, front))
+                    self._block(Block(index, front))
 
     def _start_others(self) -> None:
         self._progress.step(
@@ -191,7 +194,7 @@ def _ports(count: int) -> list[int]:
         return free_ports(count)
     except OSError as error:
         raise UnfitError(
-            f"no free port on 127.0.0.1 ({error}): bring the loopback interface up, or end what holds the ports"
+            f"no free port on 127.0.0.1 ({error}): bring the loopback interface up, or end what holds ports"
         ) from error
 
 
@@ -223,8 +226,8 @@ def check_machine(say: Callable[[str], None]) -> None:
     free = psutil.virtual_memory().available
     if free < MEMORY_NEEDED:
         raise UnfitError(
-            f"{free / 2**30:.1f} GiB of memory are free and {MEMORY_NEEDED / 2**30:.0f} are needed, or the machine "
-            "would swap and the figures would show that: end other programs first"
+            f"{free / 2**30:.1f} GiB of memory are free and {MEMORY_NEEDED / 2**30:.0f} are needed, or the "
+            "machine would swap and the figures show that: end other programs first"
         )
     _ports(REPLICAS + 3)
     busy = psutil.cpu_percent(interval=1.0)
@@ -240,14 +243,14 @@ def swapped_bytes() -> int:
 
 def show(console: Console, samples: Samples, found: dict[str, float], written: Written) -> None:
     """Print the tables."""
-    table = Table(title="The way to the first token", title_justify="left")
-    for index, title in enumerate(HEAD):
-        table.add_column(title, justify="left" if index == 1 else "right", no_wrap=index == 1)
+    table = Table(title="Time to the first token in ms, + is against direct", box=box.SIMPLE)
+    for title in ("streams", "path", "p50", "p99", "+p50", "+p99", "chunks/s"):
+        table.add_column(title, justify="left" if title == "path" else "right", no_wrap=True)
     previous = None
     for row in table_rows(samples, found):
         if previous not in (None, row[0]):
             table.add_section()
-        table.add_row(*row)
+        table.add_row(*row[:7])
         previous = row[0]
     console.print(table)
     colours = {Verdict.HOLDS: "green", Verdict.MISSED: "red", Verdict.NOT_MEASURED: "yellow"}
@@ -260,6 +263,7 @@ def show(console: Console, samples: Samples, found: dict[str, float], written: W
             f"{name} {number(found.get(name))}{interval}, target {sign} {number(bound)}: {verdict.value}",
             style=colours[verdict],
             highlight=False,
+            soft_wrap=True,
         )
     console.print(f"written: {written.json} and {written.markdown.name}", highlight=False, soft_wrap=True)
 
@@ -268,16 +272,14 @@ def bench(levels: Sequence[Level], rounds: int, console: Console) -> int:
     """Measure, write, show; returns the exit status.  Raises BenchError."""
 
     def say(text: str) -> None:
-        console.print(text, markup=False, highlight=False)
+        console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     check_machine(say)
     try:
         router: str | None = peer.prepare(say)
     except BenchError as error:
         router = None
-        say(
-            f"vllm-router cannot be installed, so the run goes on without it and no target is measured:\n{error}"
-        )
+        say(f"vllm-router cannot be installed; the run goes on without it and measures no target:\n{error}")
     swapped = swapped_bytes()
     with TemporaryDirectory(prefix="twinpool-bench-") as folder:
         run = Bench(levels, rounds, router is not None, Path(folder), console)
@@ -285,7 +287,7 @@ def bench(levels: Sequence[Level], rounds: int, console: Console) -> int:
     swapped = swapped_bytes() - swapped
     if swapped > SWAPPED_TOO_MUCH:
         raise BenchError(
-            f"the machine moved {swapped / 2**20:.0f} MiB to or from swap meanwhile, so the figures are void: "
+            f"the machine moved {swapped / 2**20:.0f} MiB to or from swap meanwhile: "
             "end other programs and run this again"
         )
     samples = Samples(run.cells)
@@ -306,15 +308,15 @@ def main() -> int:
     if asked.rounds < 1:
         parser.error("--rounds must be at least 1")
     console = Console()
-    for number_ in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number_, _interrupt)
+    for name in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(name, _interrupt)
     try:
         return bench(QUICK if asked.quick else FULL, 1 if asked.quick else asked.rounds, console)
     except UnfitError as error:
-        console.print(f"cannot measure here: {error}", style="red", markup=False)
+        console.print(f"cannot measure here: {error}", style="red", markup=False, soft_wrap=True)
         return 2
     except BenchError as error:
-        console.print(f"the run is void: {error}", style="red", markup=False)
+        console.print(f"the run is void: {error}", style="red", markup=False, soft_wrap=True)
         return 1
     except KeyboardInterrupt:
         console.print("interrupted; everything that was started has been stopped")
@@ -323,8 +325,8 @@ def main() -> int:
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:
     """The first Ctrl-C begins the clean-up, further ones must not end it early."""
-    for number_ in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number_, signal.SIG_IGN)
+    for name in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(name, signal.SIG_IGN)
     sys.stderr.write("stopping what was started ...\n")
     raise KeyboardInterrupt
 

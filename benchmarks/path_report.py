@@ -143,6 +143,10 @@ def difference_rows(samples: Samples, found: Mapping[str, float]) -> list[list[s
     return rows
 
 
+def _ms(cell: Measured) -> list[float]:
+    return [1000 * seconds for seconds in cell.ttft_s]
+
+
 def page(samples: Samples, found: Mapping[str, float], rounds: int, peer: str | None) -> str:
     """The Markdown above the verdicts."""
     middle = markdown_table(HEAD, table_rows(samples, found))
@@ -156,13 +160,13 @@ def page(samples: Samples, found: Mapping[str, float], rounds: int, peer: str | 
     return f"{METHOD.format(rounds=rounds)}\n\n{middle}\n\n{compared}"
 
 
-METHOD = """What the way through twinpool adds to a request, on one machine, with the load generator on it too.
+METHOD = """What the way through twinpool adds to a request; the load generator runs on the same machine.
 
-Every path ends at the same two simulated engines: a step takes 20 ms and gives each stream one chunk.
-*direct* goes to the engines' own servers, *vllm-router* stands before these with its power-of-two policy.
+Every path ends at two simulated engines alike: a step takes 20 ms and gives each stream one chunk.
+*direct* goes to the engines' own servers; *vllm-router* stands before these with its power-of-two policy.
 twinpool runs two replicas of the same engine in its plain pool, to which every request is pinned.
 Its speculative pool has one idle replica beside them, which the other paths do not have.
-Rounds: {rounds}, each once per front; within a minute the same load goes over direct, vllm-router and twinpool.
-*added* is against direct in the same minute; for p99 it is the difference of two p99s, not the p99 of a difference.
-About 20 to 40 ms of every TTFT are the engine's.
+Rounds: {rounds}, each once per front; the same load goes over direct, vllm-router and twinpool in turn.
+*added* is against direct in the same round; for p99 it is the difference of two p99s.
+Of every TTFT 20 ms are the engine's with one stream, and 20 to 40 ms with several.
 Intervals cover 95 % of the chance within the rounds, not what differs between machines or days."""

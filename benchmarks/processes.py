@@ -1,4 +1,4 @@
-"""The processes of a benchmark: each with its log, none outlives the run, and neither do their descendants."""
+"""The processes of a benchmark: each has its log, and neither they nor what they start outlive the run."""
 
 from __future__ import annotations
 

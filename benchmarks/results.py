@@ -106,7 +106,8 @@ def number(value: float | None) -> str:
     """A figure as tables show it."""
     if value is None:
         return "-"
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}" if abs(value) < 0.1 else f"{value:.1f}"
+    size = abs(value)
+    return f"{value:,.0f}" if size >= 1000 else f"{value:.1f}" if size >= 10 else f"{value:.2f}"
 
 
 def package_versions(names: Sequence[str] = PACKAGES) -> dict[str, str]:

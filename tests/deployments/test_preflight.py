@@ -19,9 +19,9 @@ from deployments.preflight import Finding, Plan, check, describe_fetch
 
 GIB = 1 << 30
 ROOT = Path(__file__).parents[2]
-SERVE_VLLM = Plan(flavour="cpu", prepared=False)
-SERVE_SIMULATED = Plan(flavour="base", prepared=False)
-INSTALL_TESTS = Plan(flavour="dev", prepared=False, serves=False)
+SERVE_VLLM = Plan(flavour="cpu")
+SERVE_SIMULATED = Plan(flavour="base")
+INSTALL_TESTS = Plan(flavour="dev", serves=False)
 
 GOOD = Facts(
     system="Linux",
@@ -258,6 +258,14 @@ def test_what_is_prepared_needs_no_room() -> None:
         (replace(SERVE_VLLM, prepared=True), True, ["nothing to fetch"]),
         (replace(SERVE_SIMULATED, prepared=True), False, ["nothing to fetch"]),
         (
+            replace(INSTALL_TESTS, have="cpu"),
+            True,
+            [
+                "to fetch: 19 packages into /home/ann/twinpool/.venv: about 30 MB to download, "
+                "0.1 GB on disk, about 1 min on a fast network"
+            ],
+        ),
+        (
             SERVE_VLLM,
             False,
             [
@@ -438,7 +446,7 @@ def test_a_taken_port_ends_the_script_with_2(capsys: pytest.CaptureFixture[str],
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = str(listener.getsockname()[1])
         code = preflight.main(
-            ["install", "--engine", "simulated", "--port", port, "--venv", str(tmp_path), "--prepared"]
+            ["install", "--engine", "simulated", "--port", port, "--venv", str(tmp_path), "--have", "base"]
         )
     shown = capsys.readouterr()
 
@@ -449,6 +457,6 @@ def test_a_taken_port_ends_the_script_with_2(capsys: pytest.CaptureFixture[str],
 
 def test_a_prepared_environment_passes_with_0(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """Nothing is fetched and the exit code is 0."""
-    code = preflight.main(["install", "--engine", "simulated", "--venv", str(tmp_path), "--prepared"])
+    code = preflight.main(["install", "--engine", "simulated", "--venv", str(tmp_path), "--have", "base"])
 
     assert (code, capsys.readouterr().out) == (0, "nothing to fetch\n")
