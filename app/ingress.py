@@ -19,7 +19,6 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route as Path
 
 from app import errors
-from app.config import IngressSettings
 from app.endpoint import GenerationEndpoint
 from app.membership import Membership
 from app.models import model_cards
@@ -27,6 +26,7 @@ from app.relay import Relay
 from app.status import Known, service_status
 from app.upstream import Upstream
 from autoscaling.types import Role, Snapshot
+from deployments.config import IngressSettings
 
 logger = logging.getLogger("ray.serve")
 
@@ -39,9 +39,9 @@ class Ingress:
     """One ingress replica; `pools` only ties the deployments into one application."""
 
     async def __init__(  # type: ignore[misc]  # Serve awaits it
-        self, settings: dict[str, Any], controller: DeploymentHandle, *pools: DeploymentHandle
+        self, controller: DeploymentHandle, *pools: DeploymentHandle
     ) -> None:
-        self._settings = IngressSettings.model_validate(settings)
+        self._settings = IngressSettings.from_env()
         self._controller = controller
         self._pools = pools
         self._id = secrets.token_hex(8)

@@ -1,7 +1,7 @@
 """Settings of the service and its pools, validated at the edge.
 
-A pool's engine settings travel as one JSON value in that deployment's own environment
-(`TWINPOOL_POOL`), so that changing one pool restarts only that pool.
+A deployment's settings travel as one JSON value in its own environment, so that changing them
+restarts only that deployment; a change of the application's `args` would restart every replica.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from autoscaling.types import Role
 
 POOL_ENV = "TWINPOOL_POOL"
+INGRESS_ENV = "TWINPOOL_INGRESS"
 APP_NAME = "twinpool"
 CONTROLLER = "controller"
 INGRESS = "ingress"
@@ -115,3 +116,20 @@ class PoolSettings(Settings):
     def from_env(cls) -> PoolSettings:
         """Read back what `to_env` wrote; raises KeyError outside a pool's deployment."""
         return cls.model_validate_json(os.environ[POOL_ENV])
+
+
+class IngressSettings(Settings):
+    """How the ingress relays."""
+
+    longest_generation_s: float = Field(300.0, gt=0, description="L: the longest wait for a first byte.")
+    between_chunks_s: float = Field(60.0, gt=0, description="Silence in a begun stream that ends it.")
+    poll_s: float = Field(0.25, gt=0, le=3, description="How often the snapshot is fetched.")
+
+    def to_env(self) -> dict[str, str]:
+        """The environment of the ingress deployment."""
+        return {INGRESS_ENV: self.model_dump_json()}
+
+    @classmethod
+    def from_env(cls) -> IngressSettings:
+        """Read back what `to_env` wrote; raises KeyError outside the ingress deployment."""
+        return cls.model_validate_json(os.environ[INGRESS_ENV])

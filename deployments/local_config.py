@@ -13,6 +13,7 @@ from deployments.config import (
     DEFAULT_SPECULATION,
     INGRESS,
     EngineSettings,
+    IngressSettings,
     PoolSettings,
     Settings,
     SimulationSettings,
@@ -94,7 +95,7 @@ def default_settings(
 def serve_config(settings: ServiceSettings) -> dict[str, Any]:
     """The config for `deployments.serve_internals.deploy`."""
     longest = settings.longest_generation_s
-    ingress_args = {"longest_generation_s": longest, "between_chunks_s": settings.between_chunks_s}
+    ingress = IngressSettings(longest_generation_s=longest, between_chunks_s=settings.between_chunks_s)
     return {
         "proxy_location": "HeadOnly",
         "http_options": {
@@ -108,7 +109,7 @@ def serve_config(settings: ServiceSettings) -> dict[str, Any]:
                 "name": APP_NAME,
                 "route_prefix": "/",
                 "import_path": "app.main:build",
-                "args": {"ingress": ingress_args},
+                "args": {},
                 "deployments": [
                     {
                         "name": INGRESS,
@@ -118,7 +119,7 @@ def serve_config(settings: ServiceSettings) -> dict[str, Any]:
                         "graceful_shutdown_timeout_s": longest + INGRESS_EXTRA_S,
                         "graceful_shutdown_wait_loop_s": 0.1,
                         "health_check_period_s": 1.0,
-                        "ray_actor_options": {"num_cpus": 0},
+                        "ray_actor_options": {"num_cpus": 0, "runtime_env": {"env_vars": ingress.to_env()}},
                     },
                     {
                         "name": CONTROLLER,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 
 TEXT = (
-    "The river runs past the old mill, where the miller counts the sacks of flour. Each sack is tied with a red "
-    "string, and each string has three knots. When the wind turns, the wheel turns, and the stones begin to grind."
+    "The river runs past the old mill, where the miller counts the sacks of flour. "
+    "Each sack is tied with a red string, and each string has three knots. "
+    "When the wind turns, the wheel turns, and the stones begin to grind."
 )
 # Copying: an n-gram drafter finds each continuation in the prompt.
 TASK = f"Text:\n{TEXT}\n\nThe same text, copied:\n{TEXT[:30]}"

@@ -125,7 +125,7 @@ def test_more_than_the_machine_has() -> None:
         lease(3)
 
 
-def test_too_many_replicas(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_replicas() -> None:
     """A core is shared by a bounded number; a lease that fails keeps nothing."""
     held = [lease(1) for _ in range(2 * 64 - 1)]
     with pytest.raises(NoCoreError, match="64 replicas already share each core"):

@@ -27,7 +27,11 @@ from deployments.process_tree import (
 
 SLEEP = "import time; time.sleep(600)"
 # A parent that starts one child and prints its pid.
-PARENT = f"import subprocess, sys, time; p = subprocess.Popen([sys.executable, '-c', '{SLEEP}']); print(p.pid, flush=True); time.sleep(600)"
+PARENT = f"""
+import subprocess, sys, time
+print(subprocess.Popen([sys.executable, "-c", "{SLEEP}"]).pid, flush=True)
+time.sleep(600)
+"""
 
 Spawn = Callable[[str], subprocess.Popen[str]]
 
@@ -158,11 +162,7 @@ def test_descendants(spawn: Spawn) -> None:
 
 def test_the_resource_tracker_is_no_engine_process(spawn: Spawn) -> None:
     """Python's resource tracker stays: it cleans up behind a killed engine."""
-    program = (
-        "import multiprocessing.resource_tracker as t, subprocess, sys, time; t.ensure_running(); "
-        f"p = subprocess.Popen([sys.executable, '-c', '{SLEEP}']); print(p.pid, flush=True); time.sleep(600)"
-    )
-    parent = spawn(program)
+    parent = spawn(f"import multiprocessing.resource_tracker as t; t.ensure_running(){PARENT}")
     assert parent.stdout is not None
     child = int(parent.stdout.readline())
     assert len(descendants(parent.pid)) == 2

@@ -33,7 +33,7 @@ register()
 if os.fork():
     time.sleep(600)
 register()
-print(sum(t.name == "twinpool-parent-watch" for t in threading.enumerate()), os.getpid(), flush=True)
+print(sum(t.name == "twinpool-parent-watch" for t in threading.enumerate()), flush=True)
 time.sleep(600)
 """
 
@@ -88,23 +88,20 @@ def test_a_forked_worker_watches_too(spawn: Spawn) -> None:
     """A fork inherits no thread: it starts its own, and ends with the replica."""
     replica = spawn(SLEEP, None)
     parent = spawn(FORKED, str(ProcessMark.of(replica.pid)))
-    watching, pid = line(parent).split()
-    assert watching == "1"
-    worker = os.pidfd_open(int(pid))
+    assert line(parent) == "1"
     os.kill(replica.pid, signal.SIGKILL)
     assert parent.wait(3.0) == -signal.SIGKILL
     assert parent.stdout is not None
     assert parent.stdout.read() == ""  # the end of the last process that holds the pipe
-    os.close(worker)
 
 
 def test_without_a_replica_nothing_watches(spawn: Spawn) -> None:
-    """vLLM started by anyone else is left alone."""
+    """An engine started by anyone else is left alone."""
     assert line(spawn(ENGINE, None)) == "0"
 
 
 def test_the_replica_does_not_watch_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    """vLLM loads its plugins in the replica, too; there is nothing to watch."""
+    """The plugins are loaded in the replica, too; there is nothing to watch."""
     monkeypatch.setenv(vllm_plugin.PARENT_ENV, str(ProcessMark.of(os.getpid())))
     vllm_plugin.register()
     assert "twinpool-parent-watch" not in {thread.name for thread in threading.enumerate()}

@@ -1,4 +1,4 @@
-"""Processes really killed and stopped under open streams: what is lost, what is not, how soon it is whole again.
+"""Processes really killed and stopped under open streams: what is lost, and how soon it is whole again.
 
 Every test starts and ends with both pools whole and every counter of open work at 0.
 """
@@ -55,11 +55,13 @@ def is_replaced(service: Service, pool: str, old_id: str) -> Callable[[], bool]:
 
 @pytest.mark.parametrize("pool", ["speculative", "plain"])
 def test_kill_of_a_replica_ends_only_its_own_streams(service: Service, pool: str) -> None:
-    """kill -9 of a replica: its streams end with one error event, the others finish; its engine is gone in 10 s."""
+    """kill -9 of a replica: its streams end with one error event, others finish; its engine goes in 10 s."""
     victim = service.replicas(pool)[0]
     engine = service.engine_processes(victim["pid"])
     assert engine
-    streams = open_streams(service, 6, pool) + open_streams(service, 2, "plain" if pool == "speculative" else "speculative")
+    streams = open_streams(service, 6, pool) + open_streams(
+        service, 2, "plain" if pool == "speculative" else "speculative"
+    )
     own = at(streams, victim["id"])
     assert own
     psutil.Process(victim["pid"]).kill()
@@ -115,7 +117,7 @@ def test_a_hung_engine_is_found_and_replaced(service: Service) -> None:
 
 
 def test_kill_before_the_first_byte_is_retried_once(service: Service) -> None:
-    """Cases B4, B12: 20 requests at once while a replica dies: each is served, or refused with Retry-After."""
+    """Cases B4, B12: 20 requests while a replica dies: each is served, or refused with Retry-After."""
     victim = service.replicas("plain")[0]
     answers: list[httpx.Response] = []
 
@@ -151,7 +153,9 @@ def test_a_wedged_replica_is_replaced(service: Service) -> None:
     """Case E2: a replica whose event loop is stuck is found by health checks (3 of 10 s) and replaced."""
     victim = service.replicas("plain")[0]
     psutil.Process(victim["pid"]).suspend()
-    service.wait(is_replaced(service, "plain", victim["id"]), 60 + START_S, "a replacement of the stuck replica")
+    service.wait(
+        is_replaced(service, "plain", victim["id"]), 60 + START_S, "a replacement of the stuck replica"
+    )
     assert service.post(chat("Hi", max_tokens=4)).status_code == 200
 
 
@@ -212,7 +216,9 @@ def test_kill_of_the_ingress_loses_only_its_own_streams(service: Service) -> Non
             return False
 
     service.wait(serves, 15, "a new ingress")
-    assert before == {replica["id"] for pool in ("speculative", "plain") for replica in service.replicas(pool)}
+    assert before == {
+        replica["id"] for pool in ("speculative", "plain") for replica in service.replicas(pool)
+    }
 
 
 def test_kill_of_the_proxy(service: Service) -> None:
