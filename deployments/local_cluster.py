@@ -34,6 +34,9 @@ def ray_environment(settings: ServiceSettings) -> dict[str, str]:
     longest = settings.longest_generation_s
     found = {
         "RAY_USAGE_STATS_ENABLED": "0",
+        # Ray's switch for a one-node cluster on the loopback address, despite its name on Linux too.
+        # Without it Ray turns a requested 127.0.0.1 into the machine's outward address.
+        "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
         # A kill -9 of a replica takes its EngineCore and workers along, within 10 s.
         "RAY_process_group_cleanup_enabled": "1",
         # A wedged replica cannot drain; waiting for it would hold its slot for the longest generation.

@@ -68,7 +68,10 @@ class Reporter:
             records = tuple(self._finished)
             try:
                 report = msgspec.to_builtins(self._make(self._seq, records))
-                taken = await asyncio.wait_for(self._deliver(report), CALL_LIMIT_S)
+                # Not wait_for: in Python 3.11 it swallows a cancellation that meets the answer, and `stop`
+                # would wait for ever.
+                async with asyncio.timeout(CALL_LIMIT_S):
+                    taken = await self._deliver(report)
             except Exception:  # the controller is away: try again in a second
                 taken = None
             if taken != Taken.TAKEN:

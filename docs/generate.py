@@ -24,48 +24,37 @@ BEGIN = "<!-- tables: written by docs/generate.py -->"
 END = "<!-- end of tables -->"
 
 # The models' own descriptions win; these stand in where a field has none.
-WORDS: Mapping[tuple[str, str], str] = {
-    (
-        "ServiceSettings",
-        "host",
-    ): "Address to listen on; given by `--host`, which wins over the file even when left out.",
-    ("ServiceSettings", "port"): "Port to listen on; given by `--port`, which wins in the same way.",
-    (
-        "ServiceSettings",
-        "front",
-    ): "`proxy` is Ray Serve's own, `haproxy` the bundled HAProxy; given by `--front`, which wins in the same way.",
-    ("ServiceSettings", "ingresses"): "Ingress replicas; a fixed number.",
-    ("ServiceSettings", "between_chunks_s"): "Silence in a begun answer, in seconds, that ends it.",
-    ("ServiceSettings", "speculative"): "The speculative pool: see the pool's table.",
-    ("ServiceSettings", "plain"): "The plain pool: see the pool's table.",
-    ("PoolSettings", "role"): "Must be the pool's own name; it is already set.",
-    ("PoolSettings", "replicas"): "Replicas of the pool; each has one engine.",
-    ("PoolSettings", "engine"): "The engine of each replica: see the engine's table.",
-    (
-        "PoolSettings",
-        "accelerators_per_replica",
-    ): "Accelerators that Ray reserves for a replica; 0 means a CPU engine, which takes one `engine_slot`.",
-    (
-        "PoolSettings",
-        "port_range",
-    ): "Ports for the replicas' own HTTP servers, lowest and highest; a port rests 150 s before it is used again.",
-    ("PoolSettings", "health_check_period_s"): "Seconds between two health checks by Ray Serve.",
-    ("PoolSettings", "start_timeout_s"): "Seconds after which `twinpool serve` gives up on a start.",
-    ("EngineSettings", "kind"): "The real engine, or the simulated one, which needs no model and no torch.",
-    (
-        "EngineSettings",
-        "served_name",
-    ): "Model name in the API, the same in both pools; `NAME:interactive` and `NAME:batch` come with it.",
-    ("EngineSettings", "dtype"): "Number type of the weights, as vLLM names it.",
-    ("EngineSettings", "kv_cache_memory_bytes"): "Memory for the KV cache of one replica, in bytes.",
-    ("EngineSettings", "enforce_eager"): "Run without compiled graphs.",
-    ("EngineSettings", "tensor_parallel_size"): "vLLM's tensor parallelism within a replica.",
-    (
-        "EngineSettings",
-        "speculative_config",
-    ): "vLLM's own object; needed in the speculative pool, refused in the plain one; replaced as a whole, never joined.",
-    ("EngineSettings", "simulation"): "The simulated engine's clock: see its table.",
-    ("SimulationSettings", "seed"): "Seed of the draws for acceptance and text.",
+WORDS: Mapping[type[BaseModel], Mapping[str, str]] = {
+    ServiceSettings: {
+        "host": "Address to listen on; `--host` or its default wins over the file.",
+        "port": "Port to listen on; `--port` or its default wins over the file.",
+        "front": "Serve's own proxy, or HAProxy; `--front` or its default wins over the file.",
+        "ingresses": "Ingress replicas; a fixed number.",
+        "between_chunks_s": "Silence in a begun answer, in seconds, that ends it.",
+        "speculative": "The speculative pool: see the pool's table.",
+        "plain": "The plain pool: see the pool's table.",
+    },
+    PoolSettings: {
+        "role": "Must be the pool's own name; it is already set.",
+        "replicas": "Replicas of the pool; each has one engine.",
+        "engine": "The engine of each replica: see the engine's table.",
+        "accelerators_per_replica": "Accelerators that Ray reserves for each; 0 takes an `engine_slot`.",
+        "port_range": "Ports of the replicas, lowest and highest; one rests 150 s before it is used again.",
+        "health_check_period_s": "Seconds between two health checks by Ray Serve.",
+        "start_timeout_s": "Seconds after which `twinpool serve` gives up on a start.",
+    },
+    EngineSettings: {
+        "kind": "The real engine, or the simulated one, which needs no model and no torch.",
+        "served_name": "Model name in the API, with `NAME:interactive` and `NAME:batch`; one for both pools.",
+        "dtype": "Number type of the weights, as vLLM names it.",
+        "kv_cache_memory_bytes": "Memory for the KV cache of one replica, in bytes.",
+        "enforce_eager": "Run without compiled graphs.",
+        "tensor_parallel_size": "vLLM's tensor parallelism within a replica.",
+        "speculative_config": "vLLM's own object; needed in the speculative pool, refused in the plain one.",
+        "simulation": "The simulated engine's clock: see its table.",
+    },
+    SimulationSettings: {"seed": "Seed of the draws for acceptance and text."},
+    IngressSettings: {},
 }
 TITLES: Mapping[type[BaseModel], str] = {
     ServiceSettings: "Service (top level)",
@@ -98,7 +87,7 @@ def tables() -> str:
 def _rows(model: type[BaseModel]) -> str:
     rows = []
     for name, field in model.model_fields.items():
-        words = field.description or WORDS[model.__name__, name]
+        words = field.description or WORDS[model][name]
         rows.append(f"| `{name}` | {_type(field)} | {_default(model, name)} | {words} |")
     return "\n".join(rows)
 

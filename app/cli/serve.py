@@ -181,12 +181,13 @@ def _until_stopped(
     wanted: ServiceSettings, read: Callable[[], ServiceSettings], signals: Signals
 ) -> ServiceSettings:
     """Wait for the end; on SIGHUP deploy what the settings file says now, without losing a stream."""
+    slots = wanted.slots
     while not signals.stop.wait(0.2):
         if not signals.reload.is_set():
             continue
         signals.reload.clear()
         try:
-            wanted = _fixed(wanted, read())
+            wanted = _fixed(wanted, read(), slots)
         except SettingsError as error:
             console.print(f"[red]settings not taken, the old ones stay:[/red] {error}")
             continue
@@ -195,14 +196,14 @@ def _until_stopped(
     return wanted
 
 
-def _fixed(old: ServiceSettings, new: ServiceSettings) -> ServiceSettings:
+def _fixed(old: ServiceSettings, new: ServiceSettings, slots: int) -> ServiceSettings:
     """Refuse what cannot change in a running service."""
     for name in ("host", "port", "front"):
         if getattr(old, name) != getattr(new, name):
             raise SettingsError(f"{name} cannot change while serving: stop and start again")
-    if new.slots > old.slots:
+    if new.slots > slots:
         raise SettingsError(
-            f"{new.slots} replicas need as many engine slots, this cluster was started with {old.slots}: "
+            f"{new.slots} replicas need as many engine slots, this cluster was started with {slots}: "
             "stop and start again"
         )
     return new

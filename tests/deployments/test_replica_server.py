@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
+import signal
 import socket
 import time
 from collections.abc import AsyncIterator
@@ -152,8 +154,8 @@ async def test_connections_are_kept() -> None:
         writer.close()
 
 
-async def test_stop_frees_the_port_and_ends_connections() -> None:
-    """After the end nobody listens, an idle connection is closed, and the port can be bound."""
+async def test_stop_ends_connections() -> None:
+    """After the end nobody listens, and an idle connection is closed without waiting for its limit."""
     server = ReplicaServer(HOST, free_range(1))
     await server.serve(hello)
     reader, writer = await asyncio.open_connection(HOST, server.port)
@@ -165,8 +167,13 @@ async def test_stop_frees_the_port_and_ends_connections() -> None:
     writer.close()
     with pytest.raises(ConnectionRefusedError):
         await asyncio.open_connection(HOST, server.port)
+
+
+async def test_stop_frees_the_port() -> None:
+    """The port of a server that has stopped can be bound."""
+    async with serving(ReplicaServer(HOST, free_range(1))) as server:
+        pass
     with socket.socket() as other:
-        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         other.bind((HOST, server.port))
 
 
@@ -179,11 +186,8 @@ async def test_stop_without_serve() -> None:
         other.bind((HOST, server.port))
 
 
-async def test_the_server_leaves_signals_and_logging_alone(caplog: pytest.LogCaptureFixture) -> None:
+async def test_the_server_leaves_signals_and_logging_alone() -> None:
     """Signals belong to the Ray worker, and log handlers to Serve."""
-    import logging
-    import signal
-
     handlers = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
     root = list(logging.getLogger().handlers)
     async with serving(ReplicaServer(HOST, free_range(1))):

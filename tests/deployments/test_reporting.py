@@ -135,7 +135,6 @@ async def test_a_record_that_comes_during_a_report_goes_with_the_next() -> None:
     reporter.finished(finished_request("1"))
     pushing = asyncio.create_task(reporter.push())
     await asyncio.sleep(0)
-    assert len(controller.reports) == 1 or await asyncio.sleep(0) is None
     reporter.finished(finished_request("2"))
     await pushing
     await reporter.push()

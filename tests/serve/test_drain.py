@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from copy import deepcopy
+from typing import Any
 
 import pytest
 
@@ -19,14 +20,17 @@ STEP_S = 0.05
 @pytest.fixture(scope="module", params=["proxy", "haproxy"])
 def slow(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """A service whose engines make 20 steps a second, behind each front."""
-    simulation = {"simulation": {"step_base_s": STEP_S, "step_per_token_s": 0.0}}
     made = settings(
-        speculative={"replicas": 1, "engine": simulation, "longest_generation_s": 240.0},
-        plain={"engine": simulation, "longest_generation_s": 240.0},
+        speculative={"replicas": 1, "engine": slow_engine(), "longest_generation_s": 240.0},
+        plain={"engine": slow_engine(), "longest_generation_s": 240.0},
     )
     with Service(tmp_path_factory.mktemp("slow"), made, front=request.param) as running:
         running.wait(lambda: running.ready(1, 2), 30, "three replicas")
         yield running
+
+
+def slow_engine() -> dict[str, Any]:
+    return {"simulation": {"step_base_s": STEP_S, "step_per_token_s": 0.0}}
 
 
 def stream_of(service: Service, seconds: float, pool: str) -> Stream:
