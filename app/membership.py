@@ -65,6 +65,11 @@ class Membership:
         return self._snapshot is not None and self._snapshot.partial
 
     @property
+    def stopping(self) -> bool:
+        """Whether the service is being taken down."""
+        return self._snapshot is not None and self._snapshot.stopping
+
+    @property
     def total_inflight(self) -> int:
         """Requests this ingress has open, on replicas that left included."""
         return sum(self._own.values())

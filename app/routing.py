@@ -95,7 +95,8 @@ def why_none(pin: Role | None, parameters: frozenset[str], candidates: Sequence[
     if not there:
         return Refusal.NO_REPLICA
     if not _able(there, parameters):
-        return Refusal.CAPABILITY
+        # A plain replica refuses nothing: without a pin one that is back can serve this.
+        return Refusal.NO_REPLICA if pin is None else Refusal.CAPABILITY
     return Refusal.FULL if pin is None else Refusal.POOL_PINNED_FULL
 
 

@@ -21,8 +21,7 @@ from autoscaling.types import ReplicaView
 CONNECT_LIMIT_S = 1.0
 IDLE_KEPT_S = 60.0  # below the replica's own limit, which then never closes under a new request
 # A node that vanished without a word is noticed after 5 + 3 x 5 s.
-KEEP_ALIVE_PROBES = ((socket.TCP_KEEPIDLE, 5), (socket.TCP_KEEPINTVL, 5), (socket.TCP_KEEPCNT, 3))
-UNACKNOWLEDGED_MS = 20_000
+PROBE_OPTIONS = {"TCP_KEEPIDLE": 5, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 20_000}
 
 NOT_ACCEPTED = "x-twinpool-not-accepted"
 LOST = "x-twinpool-lost"
@@ -186,7 +185,8 @@ def _socket(address: Any) -> socket.socket:
     made = socket.socket(family, kind, protocol)
     made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for option, value in KEEP_ALIVE_PROBES:
-        made.setsockopt(socket.IPPROTO_TCP, option, value)
-    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNACKNOWLEDGED_MS)
+    for name, value in PROBE_OPTIONS.items():
+        option = getattr(socket, name, None)  # some systems lack one or another
+        if option is not None:
+            made.setsockopt(socket.IPPROTO_TCP, option, value)
     return made

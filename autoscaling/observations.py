@@ -47,6 +47,7 @@ class Observations:
         self._seen: dict[str, Seen] = {}
         self._gone: dict[str, float] = {}  # boot_id -> when it left
         self._ingresses: dict[str, float] = {}
+        self.stopping = False
 
     def take(self, report: ReplicaReport, now: float) -> Taken:
         """Keep a report if it is the newest of its replica."""
@@ -94,6 +95,7 @@ class Observations:
             partial=now - self._born < PARTIAL_FOR_S,
             ingresses=live,
             replicas=tuple(_views(self.newest(), live, now)),
+            stopping=self.stopping,
         )
 
 

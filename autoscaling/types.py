@@ -157,4 +157,5 @@ class Snapshot:
     partial: bool  # young controller: may add replicas, must not remove any
     ingresses: int  # live ingresses the shares were divided by
     replicas: tuple[ReplicaView, ...]
+    stopping: bool = False  # the service is being taken down: no new work anywhere
     schema: int = SCHEMA

@@ -15,6 +15,7 @@ from autoscaling.types import Role
 
 POOL_ENV = "TWINPOOL_POOL"
 INGRESS_ENV = "TWINPOOL_INGRESS"
+SERVE_FIELDS = ("replicas", "health_check_period_s", "start_timeout_s")  # acted on outside the replica
 APP_NAME = "twinpool"
 CONTROLLER = "controller"
 INGRESS = "ingress"
@@ -109,8 +110,12 @@ class PoolSettings(Settings):
         return self
 
     def to_env(self) -> dict[str, str]:
-        """The environment of this pool's deployment."""
-        return {POOL_ENV: self.model_dump_json()}
+        """The environment of this pool's deployment.
+
+        Without what Serve's config says itself: a changed environment restarts every replica, and a
+        change of the replica count must not.
+        """
+        return {POOL_ENV: self.model_dump_json(exclude=set(SERVE_FIELDS))}
 
     @classmethod
     def from_env(cls) -> PoolSettings:

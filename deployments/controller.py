@@ -18,6 +18,7 @@ from deployments.config import APP_NAME
 from deployments.status import pool_status
 
 SERVE_STATUS_LIMIT_S = 2.0
+FRESH_S = 3.0
 
 
 class Controller:
@@ -42,6 +43,18 @@ class Controller:
         self._observations.ingress(ingress_id, now)
         found: dict[str, Any] = msgspec.to_builtins(self._observations.snapshot(now))
         return found
+
+    async def stop_taking(self) -> None:
+        """Have the ingresses refuse new requests; open ones go on."""
+        self._observations.stopping = True
+
+    async def open_requests(self) -> int | None:
+        """Requests open at all replicas by their newest reports; None while one is older than 3 s."""
+        now = time.monotonic()
+        newest = self._observations.newest()
+        if any(now - seen.at > FRESH_S for seen in newest):
+            return None
+        return sum(seen.report.inflight for seen in newest)
 
     async def status(self) -> dict[str, Any]:
         """Pools and replicas as the controller knows them, joined with Serve's replica states."""

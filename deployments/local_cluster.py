@@ -10,13 +10,15 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
-from deployments.config import APP_NAME
+from deployments.config import APP_NAME, CONTROLLER
 from deployments.local_config import ENGINE_SLOT, INGRESS_EXTRA_S, ServiceSettings, serve_config
 from deployments.ports import free_ports
 
 HAPROXY_MARGIN_S = 60.0  # HAProxy's hard stop after any change, above the longest stream
 STOP_LIMIT_S = 60.0
+CALL_LIMIT_S = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,8 @@ def ray_environment(settings: ServiceSettings) -> dict[str, str]:
         folder = f"/tmp/twinpool-haproxy-{settings.port}"  # noqa: S108  # HAProxy's socket paths are short
         found |= {
             "RAY_SERVE_ENABLE_HA_PROXY": "1",
+            # Time for load balancers to forget an ingress; ours is on this machine and needs under 1 s.
+            "RAY_SERVE_DIRECT_INGRESS_MIN_DRAINING_PERIOD_S": "5",
             "RAY_SERVE_HAPROXY_HARD_STOP_AFTER_S": str(int(longest + HAPROXY_MARGIN_S)),
             "RAY_SERVE_HAPROXY_STATS_PORT": str(stats),
             "RAY_SERVE_HAPROXY_METRICS_PORT": str(metrics),
@@ -119,14 +123,32 @@ def replica_counts() -> dict[str, Replicas]:
     }
 
 
-def begin_stop() -> None:
-    """Tell Serve to delete the application: every replica drains."""
+def refuse_new() -> None:
+    """Have the ingresses answer 503 to new requests; raises when the controller is gone."""
+    _controller("stop_taking")
+
+
+def open_requests() -> int | None:
+    """Requests still open at the replicas; None when nobody can tell."""
+    found: int | None = _controller("open_requests")
+    return found
+
+
+def _controller(method: str) -> Any:
+    from ray import serve  # noqa: PLC0415
+
+    handle = serve.get_deployment_handle(CONTROLLER, APP_NAME)
+    return getattr(handle, method).remote().result(timeout_s=CALL_LIMIT_S)
+
+
+def delete() -> None:
+    """Tell Serve to delete the application; each replica still drains what it has."""
     from ray import serve  # noqa: PLC0415
 
     serve.delete(APP_NAME, _blocking=False)
 
 
-def stopped() -> bool:
+def deleted() -> bool:
     """Whether the last replica of the application has ended."""
     from ray import serve  # noqa: PLC0415
 

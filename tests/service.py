@@ -68,7 +68,7 @@ class Service:
         before = self.log.read_text().count("settings taken")
         self.settings = settings
         self._write()
-        self.process.send_signal(signal.SIGHUP)
+        self.process.send_signal(signal.SIGUSR1)
         self.wait(
             lambda: self.log.read_text().count("settings taken") > before, 20, "the settings to be taken"
         )

@@ -1,15 +1,20 @@
-"""From command-line options and a settings file to ServiceSettings, with errors that name the place."""
+"""From the command line and a settings file to ServiceSettings, with errors that name the place.
+
+What is given on the command line wins over the file, the file over the defaults.
+"""
 
 from __future__ import annotations
 
+import ipaddress
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
 from pydantic import ValidationError
 
-from deployments.config import DEFAULT_SPECULATION
+from autoscaling.types import Role
 from deployments.local_config import ServiceSettings, default_settings
 
 
@@ -17,10 +22,72 @@ class SettingsError(Exception):
     """What the user wrote cannot be used; the message names the setting."""
 
 
-def parse_speculation(text: str | None) -> dict[str, Any]:
-    """The value of --speculation; raises SettingsError."""
-    if text is None:
-        return DEFAULT_SPECULATION
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The command line of `serve`; None where nothing was said."""
+
+    host: str | None
+    port: int | None
+    front: str | None
+    engine: str | None
+    model: str | None
+    served_name: str | None
+    speculation: str | None
+    speculative_replicas: int | None
+    plain_replicas: int | None
+    settings: Path | None
+
+    def overrides(self) -> dict[str, Any]:
+        """What was said, in the shape of the settings; raises SettingsError."""
+        engine = _said(kind=self.engine, model=self.model, served_name=self.served_name)
+        draft = {} if self.speculation is None else {"speculative_config": _json_object(self.speculation)}
+        found = {
+            Role.SPECULATIVE.value: _said(replicas=self.speculative_replicas, engine=engine | draft or None),
+            Role.PLAIN.value: _said(replicas=self.plain_replicas, engine=engine or None),
+        }
+        return _said(host=self.host, port=self.port, front=self.front) | {k: v for k, v in found.items() if v}
+
+
+def load(options: Options) -> ServiceSettings:
+    """The settings to serve with; raises SettingsError naming file and field."""
+    path = options.settings
+    try:
+        base = default_settings(engine="simulated" if options.engine == "simulated" else "vllm")
+        found = {} if path is None else _read(path)
+        joined = _merge(_merge(base.model_dump(mode="json"), found), options.overrides())
+        return ServiceSettings.model_validate(joined)
+    except ValidationError as error:
+        where = "" if path is None else f"{path}: "
+        lines = [f"{where}{_field(item['loc'])}{item['msg']}" for item in error.errors()]
+        raise SettingsError("\n".join(lines)) from error
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach `host`; a name we cannot judge counts as reachable."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def unchanging(old: ServiceSettings, new: ServiceSettings, slots: int) -> ServiceSettings:
+    """`new`, when it differs only in what can change while serving; raises SettingsError otherwise."""
+    for name in ("host", "port", "front"):
+        if getattr(old, name) != getattr(new, name):
+            raise SettingsError(f"{name} cannot change while serving: stop and start again")
+    if new.slots > slots:
+        raise SettingsError(
+            f"{new.slots} replicas need as many engine slots, this cluster was started with {slots}: "
+            "stop and start again"
+        )
+    return new
+
+
+def _said(**values: Any) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _json_object(text: str) -> dict[str, Any]:
     try:
         found = json.loads(text)
     except ValueError as error:
@@ -32,27 +99,12 @@ def parse_speculation(text: str | None) -> dict[str, Any]:
     return found
 
 
-def load(path: Path | None, overrides: dict[str, Any], engine: dict[str, Any]) -> ServiceSettings:
-    """Defaults, then the file, then `overrides` (service fields that were given on the command line).
-
-    Raises SettingsError naming file and field.
-    """
-    try:
-        base = default_settings(**engine).model_dump(mode="json")
-        found = {} if path is None else _read(path)
-        return ServiceSettings.model_validate(_merge(_merge(base, found), overrides))
-    except ValidationError as error:
-        where = "" if path is None else f"{path}: "
-        lines = [f"{where}{_field(item['loc'])}{item['msg']}" for item in error.errors()]
-        raise SettingsError("\n".join(lines)) from error
-
-
 def _read(path: Path) -> dict[str, Any]:
     try:
         found = yaml.safe_load(path.read_text())
     except OSError as error:
         raise SettingsError(f"--settings {path}: {error.strerror}") from error
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise SettingsError(f"--settings {path}: {str(error).replace(chr(10), ' ')}") from error
     if not isinstance(found, dict):
         raise SettingsError(f"--settings {path}: it must hold a mapping such as `port: 8000`")
@@ -64,8 +116,10 @@ def _merge(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
     joined = dict(below)
     for key, value in above.items():
         old = joined.get(key)
-        nested = isinstance(old, dict) and isinstance(value, dict) and key != "speculative_config"
-        joined[key] = _merge(old, value) if nested and isinstance(old, dict) else value
+        if isinstance(old, dict) and isinstance(value, dict) and key != "speculative_config":
+            joined[key] = _merge(old, value)
+        else:
+            joined[key] = value
     return joined
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import sys
 
 TEXT = (
     "The river runs past the old mill, where the miller counts the sacks of flour. "
@@ -25,10 +27,15 @@ serving on {url}
 {_curl(url, model, "flex")}
 
 3. what the pools are doing
-TWINPOOL_URL={url} twinpool status
+TWINPOOL_URL={url} {command()} status
 
 Ctrl-C drains and stops.
 """
+
+
+def command() -> str:
+    """How this command can be called again: its name, or its path where the name is not on PATH."""
+    return "twinpool" if shutil.which("twinpool") else sys.argv[0]
 
 
 def _curl(url: str, model: str, service_tier: str) -> str:

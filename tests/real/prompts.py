@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 PARAGRAPH = (
-    "The river runs past the old mill, where the miller's daughter counts the sacks of flour. Each sack is tied "
-    "with a red string, and each string has three knots. When the wind turns, the wheel turns, and the stones "
-    "begin to grind."
+    "The river runs past the old mill, where the miller's daughter counts the sacks of flour. "
+    "Each sack is tied with a red string, and each string has three knots. "
+    "When the wind turns, the wheel turns, and the stones begin to grind."
 )
 CODE = '''def wrap(text, width=70, indent=""):
     """Wrap a paragraph of text, returning a list of lines."""

@@ -1,4 +1,4 @@
-"""Real vLLM processes killed and stopped: EngineCore and workers are gone, memory is back, the pool is whole again."""
+"""Real vLLM processes killed and stopped: engines are gone, memory is back, the pool is whole again."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def resident(processes: list[psutil.Process]) -> int:
 
 
 def test_kill_of_a_replica(service: Service) -> None:
-    """kill -9 of a real replica under load: its EngineCore and worker are gone within 10 s, its memory is back."""
+    """kill -9 of a replica under load: its EngineCore and worker are gone within 10 s, its memory is back."""
     victim = service.replicas("speculative")[0]
     engine = service.engine_processes(victim["pid"])
     assert len(engine) >= 1
@@ -75,7 +75,7 @@ def test_kill_of_the_engine_core(service: Service) -> None:
 
 
 def test_the_serve_controller_dies_and_real_engines_survive(service: Service) -> None:
-    """kill -9 of the Serve controller: the same replicas serve on (a closed log handler would stop them all)."""
+    """kill -9 of the Serve controller: the same replicas serve on (a closed log handler would stop them)."""
     before = {pool: service.replicas(pool)[0]["pid"] for pool in ("speculative", "plain")}
     streams = open_streams(service, "plain", 2) + open_streams(service, "speculative", 2)
     for process in service.processes("ray::ServeController"):

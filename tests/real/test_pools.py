@@ -1,4 +1,4 @@
-"""Two real pools behind one endpoint: the same model, the same answers, and the speculative one is faster on copies."""
+"""Two real pools behind one endpoint: the same answers, and the speculative one is faster on copies."""
 
 from __future__ import annotations
 
@@ -110,11 +110,13 @@ def test_openai_client_on_both_pools(service: Service, client: openai.OpenAI) ->
         assert done.usage is not None
         assert parts[-1].usage is not None
         tokens += done.usage.completion_tokens + parts[-1].usage.completion_tokens
-    service.wait(lambda: service.totals("finished_generated_tokens") - before == tokens, 5, f"{tokens} tokens")
+    service.wait(
+        lambda: service.totals("finished_generated_tokens") - before == tokens, 5, f"{tokens} tokens"
+    )
 
 
 def test_final_chunk_carries_acceptance(service: Service) -> None:
-    """On the speculative pool the usage chunk says how the drafts fared; headers say pool, tier and reason."""
+    """The usage chunk says how the drafts fared; headers say pool, tier and reason."""
     body = {
         "model": MODEL, "prompt": COPY_HEAVY["paragraph"], "max_tokens": 64, "temperature": 0, "stream": True,
         "stream_options": {"include_usage": True}, "service_tier": "priority",
@@ -162,7 +164,7 @@ def test_bad_input_on_real_pools(
 
 
 def test_refused_parameters_go_to_the_plain_pool(service: Service) -> None:
-    """`min_p` and `logit_bias` fail on a speculative vLLM engine: interactive requests with them are served plain."""
+    """`min_p` and `logit_bias` fail on a speculative engine: interactive requests with them go to plain."""
     for fields in ({"min_p": 0.1, "temperature": 1.0}, {"logit_bias": {"5": 1}}):
         answer = service.post(chat("Hi", max_tokens=4, service_tier="priority") | fields)
         assert answer.status_code == 200, answer.text

@@ -1,4 +1,4 @@
-"""Starts of the real engine that cannot work: one message that names the setting, exit code 1, nothing left."""
+"""Starts of the real engine that cannot work: one message naming the setting, exit code 1, nothing left."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ pytestmark = [pytest.mark.real, pytest.mark.timeout(300)]
     ("speculation", "words"),
     [
         ('{"method": "mtp", "num_speculative_tokens": 2}', ["speculative pool", "engine.speculative_config"]),
-        ('{"method": "ngram", "num_speculative_tokens": 4, "prompt_lookup_maximum": 4}', ["speculative_config"]),
-        ('{"method": "draft_model", "model": "/no/draft", "num_speculative_tokens": 2}', ["/no/draft", "mend"]),
+        ('{"method": "ngram", "num_speculative_tokens": 4, "lookup_max": 4}', ["speculative_config"]),
+        ('{"method": "draft_model", "model": "/no/draft"}', ["/no/draft", "mend"]),
     ],
 )
 def test_a_draft_that_the_engine_refuses(tmp_path: Path, speculation: str, words: list[str]) -> None:

@@ -47,7 +47,7 @@ def left_behind() -> list[str]:
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (["--engine", "other"], 2, ["--engine", "vllm or simulated"]),
+        (["--engine", "other"], 2, ["engine.kind", "'vllm' or 'simulated'"]),
         (["--front", "nginx"], 2, ["front", "haproxy"]),
         (["--host", "0.0.0.0"], 2, ["--host 0.0.0.0", "--insecure-no-auth"]),
         (["--speculation", "{"], 2, ["--speculation", "JSON"]),

@@ -1,0 +1,54 @@
+"""What `serve` makes sure of before anything starts: the machine, the models."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+
+from autoscaling.types import Role
+from deployments.embedded_model import resolve_model
+from deployments.local_config import ServiceSettings
+from deployments.machine import gather
+from deployments.model_fetch import ModelError
+from deployments.preflight import Plan, check
+
+
+class CannotServe(Exception):  # noqa: N818  # an outcome for the user, not a fault
+    """One message; nothing has been started."""
+
+
+def check_machine(wanted: ServiceSettings, console: Console) -> None:
+    """Memory, disk, processor and port; raises CannotServe with each finding and its mend."""
+    pools = [wanted.pool(role) for role in Role]
+    flavour = "cpu" if any(pool.engine.kind == "vllm" for pool in pools) else "base"
+    plan = Plan(
+        flavour=flavour,
+        have=flavour,
+        engines=wanted.slots,
+        kv_cache_bytes=max(pool.engine.kv_cache_memory_bytes for pool in pools),
+    )
+    findings = check(gather(port=wanted.port, host=wanted.host), plan)
+    for finding in findings:
+        if finding.ok:
+            for line in finding.lines():
+                console.print(line)
+    failed = [line for finding in findings if not finding.ok for line in finding.lines()]
+    if failed:
+        raise CannotServe("\n".join(failed).removeprefix("error: "))
+
+
+def prepare_models(wanted: ServiceSettings, console: Console) -> None:
+    """Fetch or find each model once, with progress, before any engine asks for it; raises CannotServe."""
+    pools = [wanted.pool(role) for role in Role]
+    try:
+        for name in sorted({pool.engine.model for pool in pools if pool.engine.kind == "vllm"}):
+            resolve_model(name, console.print)
+    except ModelError as error:
+        raise CannotServe(str(error)) from error
+    draft = str((wanted.speculative.engine.speculative_config or {}).get("model", ""))
+    if draft.startswith(("/", ".", "~")) and not Path(draft).expanduser().is_dir():
+        raise CannotServe(
+            f"speculative.engine.speculative_config: the draft model {draft} does not exist\n"
+            "mend: correct `model` in --speculation or in the settings file"
+        )
