@@ -26,9 +26,9 @@ END = "<!-- end of tables -->"
 # The models' own descriptions win; these stand in where a field has none.
 WORDS: Mapping[type[BaseModel], Mapping[str, str]] = {
     ServiceSettings: {
-        "host": "Address to listen on; `--host` or its default wins over the file.",
-        "port": "Port to listen on; `--port` or its default wins over the file.",
-        "front": "Serve's own proxy, or HAProxy; `--front` or its default wins over the file.",
+        "host": "Address to listen on.",
+        "port": "Port to listen on.",
+        "front": "Serve's own proxy, or HAProxy.",
         "ingresses": "Ingress replicas; a fixed number.",
         "between_chunks_s": "Silence in a begun answer, in seconds, that ends it.",
         "speculative": "The speculative pool: see the pool's table.",

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from app.cli.main import cli
-from app.cli.settings import load
+from app.cli.settings import Options, load
 from app.cli.try_it import suggestions
 from app.routing import RouteReason
 from app.tiers import _SERVICE_TIERS
@@ -111,7 +111,7 @@ def test_the_example_of_a_settings_file_loads(tmp_path: Path) -> None:
         file = tmp_path / "settings.yaml"
         file.write_text(block, encoding="utf-8")
 
-        assert load(file, {}, {}) != load(None, {}, {})
+        assert load(Options(settings=file)) != load(Options())
 
 
 @pytest.fixture(scope="module")

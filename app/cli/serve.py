@@ -14,7 +14,7 @@ from app.cli.checks import CannotServe, check_machine, prepare_models
 from app.cli.settings import Options, SettingsError, is_loopback, load, unchanging
 from app.cli.signals import Signals, end_children, listening
 from app.cli.startup import StartFailed, follow_start
-from app.cli.try_it import suggestions
+from app.cli.try_it import own_command, suggestions
 from deployments import local_cluster
 from deployments.local_config import ServiceSettings
 
@@ -112,7 +112,7 @@ def _run(wanted: ServiceSettings, read: Callable[[], ServiceSettings]) -> None:
             with local_cluster.local_cluster(wanted):
                 if follow_start(wanted, url, console, signals.stop):
                     console.print(f"[green]ready[/green] after {time.monotonic() - began:.0f} s")
-                    print(suggestions(url, wanted.plain.engine.served_name), flush=True)
+                    print(suggestions(url, wanted.plain.engine.served_name, own_command()), flush=True)
                     wanted = _until_stopped(wanted, read, signals)
                 _drain(wanted, signals)
         finally:

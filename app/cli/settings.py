@@ -26,16 +26,16 @@ class SettingsError(Exception):
 class Options:
     """The command line of `serve`; None where nothing was said."""
 
-    host: str | None
-    port: int | None
-    front: str | None
-    engine: str | None
-    model: str | None
-    served_name: str | None
-    speculation: str | None
-    speculative_replicas: int | None
-    plain_replicas: int | None
-    settings: Path | None
+    host: str | None = None
+    port: int | None = None
+    front: str | None = None
+    engine: str | None = None
+    model: str | None = None
+    served_name: str | None = None
+    speculation: str | None = None
+    speculative_replicas: int | None = None
+    plain_replicas: int | None = None
+    settings: Path | None = None
 
     def overrides(self) -> dict[str, Any]:
         """What was said, in the shape of the settings; raises SettingsError."""

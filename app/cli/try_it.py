@@ -15,8 +15,8 @@ TEXT = (
 TASK = f"Text:\n{TEXT}\n\nThe same text, copied:\n{TEXT[:30]}"
 
 
-def suggestions(url: str, model: str) -> str:
-    """Three commands to paste."""
+def suggestions(url: str, model: str, command: str = "twinpool") -> str:
+    """Three commands to paste; `command` is how this program is called."""
     return f"""
 serving on {url}
 
@@ -27,14 +27,14 @@ serving on {url}
 {_curl(url, model, "flex")}
 
 3. what the pools are doing
-TWINPOOL_URL={url} {command()} status
+TWINPOOL_URL={url} {command} status
 
 Ctrl-C drains and stops.
 """
 
 
-def command() -> str:
-    """How this command can be called again: its name, or its path where the name is not on PATH."""
+def own_command() -> str:
+    """How this program can be called again: its name, or its path where the name is not on PATH."""
     return "twinpool" if shutil.which("twinpool") else sys.argv[0]
 
 

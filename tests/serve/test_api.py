@@ -178,7 +178,7 @@ BAD = [
     (b'{"messages": "x"}', 400, "invalid_value"),
     (b'{"messages": [{"role":"user","content":"x"}], "chat_template": "{{ 1 }}"}', 400, "unsafe_parameter"),
     (
-        b'{"messages": [{"role":"user","content":"x"}], "chat_template_kwargs": {"chat_template": "{{ 1 }}"}}',
+        b'{"messages": [{"role":"user","content":"x"}], "chat_template_kwargs": {"chat_template": "{}"}}',
         400,
         "unsafe_parameter",
     ),
