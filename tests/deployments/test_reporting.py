@@ -84,7 +84,7 @@ async def test_a_controller_that_hangs_costs_a_second() -> None:
     reporter = Reporter(make, controller)
     began = time.monotonic()
     assert not await reporter.push()
-    assert 0.9 <= time.monotonic() - began < 1.5
+    assert 0.9 <= time.monotonic() - began < 1.9
     assert (controller.open, reporter.failures) == (0, 1)
 
 
@@ -241,5 +241,5 @@ async def test_stop_does_not_wait_for_a_hung_controller() -> None:
             await asyncio.sleep(0)
     began = time.monotonic()
     await reporter.stop()
-    assert time.monotonic() - began < 0.5
+    assert time.monotonic() - began < 0.9
     assert controller.open == 0

@@ -15,7 +15,11 @@ pytestmark = [pytest.mark.real, pytest.mark.timeout(300)]
 @pytest.mark.parametrize(
     ("speculation", "words"),
     [
-        ('{"method": "mtp", "num_speculative_tokens": 2}', ["speculative pool", "engine.speculative_config"]),
+        pytest.param(
+            '{"method": "mtp", "num_speculative_tokens": 2}',
+            ["speculative pool", "engine.speculative_config"],
+            marks=pytest.mark.long,
+        ),
         ('{"method": "ngram", "num_speculative_tokens": 4, "lookup_max": 4}', ["speculative_config"]),
         ('{"method": "draft_model", "model": "/no/draft"}', ["/no/draft", "mend"]),
     ],

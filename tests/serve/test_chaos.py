@@ -149,6 +149,7 @@ def test_requests_right_after_a_kill_are_served(service: Service) -> None:
     service.wait(is_replaced(service, "plain", victim["id"]), START_S + 15, "a replacement")
 
 
+@pytest.mark.long
 def test_a_wedged_replica_is_replaced(service: Service) -> None:
     """Case E2: a replica whose event loop is stuck is found by health checks (3 of 10 s) and replaced."""
     victim = service.replicas("plain")[0]
