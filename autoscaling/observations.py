@@ -6,6 +6,7 @@ is what it last said, with its age beside it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -47,6 +48,7 @@ class Observations:
         self._seen: dict[str, Seen] = {}
         self._gone: dict[str, float] = {}  # boot_id -> when it left
         self._ingresses: dict[str, float] = {}
+        self._fingerprint: str | None = None
         self.stopping = False
 
     def take(self, report: ReplicaReport, now: float) -> Taken:
@@ -84,6 +86,21 @@ class Observations:
         """Every known replica's newest report, in a stable order."""
         return tuple(self._seen[key] for key in sorted(self._seen))
 
+    def served_fingerprint(self) -> str | None:
+        """The one model that may be served: what most running replicas have, the present one on a tie.
+
+        In a rolling change of the model replicas of the other one wait until they are the majority, so
+        that two requests never meet two models.
+        """
+        counts = Counter(
+            seen.report.capabilities.fingerprint
+            for seen in self._seen.values()
+            if seen.report.state is ReplicaState.RUNNING
+        )
+        if counts and counts[self._fingerprint or ""] < max(counts.values()):
+            self._fingerprint = max(sorted(counts), key=lambda fingerprint: counts[fingerprint])
+        return self._fingerprint
+
     def snapshot(self, now: float) -> Snapshot:
         """What the ingresses may know, numbered one above the last."""
         self.expire(now)
@@ -94,12 +111,14 @@ class Observations:
             seq=self._seq,
             partial=now - self._born < PARTIAL_FOR_S,
             ingresses=live,
-            replicas=tuple(_views(self.newest(), live, now)),
+            replicas=tuple(_views(self.newest(), live, self.served_fingerprint(), now)),
             stopping=self.stopping,
         )
 
 
-def _views(seen: Iterable[Seen], ingresses: int, now: float) -> Iterable[ReplicaView]:
+def _views(
+    seen: Iterable[Seen], ingresses: int, fingerprint: str | None, now: float
+) -> Iterable[ReplicaView]:
     for item in seen:
         report = item.report
         yield ReplicaView(
@@ -112,7 +131,7 @@ def _views(seen: Iterable[Seen], ingresses: int, now: float) -> Iterable[Replica
             host=report.host,
             port=report.port,
             token=report.token,
-            accepting=report.state is ReplicaState.RUNNING,
+            accepting=report.state is ReplicaState.RUNNING and report.capabilities.fingerprint == fingerprint,
             age_s=now - item.at,
             inflight=report.inflight,
             running=report.running,

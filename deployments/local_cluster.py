@@ -5,6 +5,8 @@ Never joins an existing cluster: `RAY_ADDRESS` is ignored.
 
 from __future__ import annotations
 
+import contextlib
+import io
 import logging
 import os
 from collections.abc import Iterator
@@ -97,10 +99,12 @@ def local_cluster(settings: ServiceSettings, extra_slots: int = 0) -> Iterator[N
         serve_internals.deploy(config)
         yield
     finally:
-        try:
-            serve.shutdown()
-        finally:
-            ray.shutdown()
+        # While it ends, Ray prints on stdout that its own tasks could not be retried.
+        with contextlib.redirect_stdout(io.StringIO()):
+            try:
+                serve.shutdown()
+            finally:
+                ray.shutdown()
 
 
 def replica_counts() -> dict[str, Replicas]:

@@ -88,7 +88,9 @@ def render(found: dict[str, Any]) -> RenderableType:
         f"{found['url']}  {'ready' if found['ready'] else 'NOT READY'}"
         f"  controller {reachable}, snapshot {_show(age)} s old"
     )
-    findings = [f"  {item['type']}: {item['message']}" for item in found["conditions"] if not item["status"]]
+    findings = [
+        f"  {item['type']}: {item['message']}" for item in found["conditions"] if item["status"] is False
+    ]
     parts: list[RenderableType] = [head, *findings]
     if found["pools"] is None:
         parts.append("pools: not known yet")

@@ -87,6 +87,7 @@ def test_with_both_pools() -> None:
         "SpeculativePoolServing": (True, "ReplicaAccepting"),
         "PlainPoolServing": (True, "ReplicaAccepting"),
         "ControllerReachable": (True, "Answered"),
+        "OneModel": (None, "Unknown"),
     }
     assert {item["message"] for item in found["conditions"]} == {""}
 
@@ -99,7 +100,8 @@ def test_the_last_picture_is_kept() -> None:
     assert found["pools"] == POOLS
     assert (found["pools_age_seconds"], found["controller"]["snapshot_age_seconds"]) == (90.0, 100.0)
     assert conditions(found)["ControllerReachable"] == (False, "NoAnswer")
-    assert found["conditions"][-1]["message"] != ""
+    said = {item["type"]: item["message"] for item in found["conditions"]}
+    assert said["ControllerReachable"] != ""
 
 
 @pytest.mark.parametrize(
@@ -134,3 +136,13 @@ def test_open_requests_are_counted() -> None:
     membership.started("plain")
     membership.started("a replica that left")
     assert status(membership)["ingress"] == {"inflight": 2}
+
+
+def test_two_models_at_once_are_said() -> None:
+    """While replicas differ in their fingerprint, the condition says so; with one it is true."""
+    for fingerprints, expected in ((("f", "g"), (False, "Mixed")), (("f", "f"), (True, "OneFingerprint"))):
+        pools = {
+            role: {"replicas": [{"model_fingerprint": fingerprint}]}
+            for role, fingerprint in zip(("speculative", "plain"), fingerprints, strict=True)
+        }
+        assert expected == conditions(status(Membership(), Known({"pools": pools}, 0.0)))["OneModel"]

@@ -16,6 +16,7 @@ def report(
     hard_limit: int = 64,
     inflight: int = 0,
     finished: tuple[FinishedRequest, ...] = (),
+    fingerprint: str = "f",
     schema: int = 1,
 ) -> ReplicaReport:
     """One report of one replica."""
@@ -51,7 +52,7 @@ def report(
             refuses=(),
             per_request_metrics=False,
             models=("m",),
-            fingerprint="f",
+            fingerprint=fingerprint,
         ),
         totals=EngineTotals(),
         finished=finished,

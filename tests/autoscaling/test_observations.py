@@ -257,3 +257,22 @@ def test_the_highest_sequence_wins_in_any_order(arrivals: list[int]) -> None:
         observations.take(report("a", seq), 0.0)
     expected = [max(arrivals)] if arrivals else []
     assert expected == [seen.report.seq for seen in observations.newest()]
+
+
+def test_one_model_is_served_at_a_time() -> None:
+    """Replicas of another model take no work until they are the majority; a tie keeps the present one."""
+    seen = Observations(1, 0.0)
+
+    def accepting() -> dict[str, bool]:
+        return {view.replica_id: view.accepting for view in seen.snapshot(0.0).replicas}
+
+    seen.take(report("a", fingerprint="old"), 0.0)
+    seen.take(report("b", fingerprint="old"), 0.0)
+    seen.take(report("c", fingerprint="new"), 0.0)
+    assert {"a": True, "b": True, "c": False} == accepting()
+    seen.take(report("a", 2, fingerprint="old", state=ReplicaState.DRAINING), 0.0)
+    assert {"a": False, "b": True, "c": False} == accepting()
+    seen.take(report("d", fingerprint="new"), 0.0)
+    assert {"a": False, "b": False, "c": True, "d": True} == accepting()
+    seen.take(report("d", 2, fingerprint="new", state=ReplicaState.STOPPED), 0.0)
+    assert {"a": False, "b": False, "c": True} == accepting()
