@@ -53,8 +53,9 @@ help:
 	@echo 'make test                    check, then Ray and a core with the real engine; at most 20 min with install'
 	@echo 'make test-long               soak, chaos, matrices with the real engine; at most 90 min'
 	@echo 'make contract                only what touches internals of Ray and vLLM; at most 5 min'
-	@echo 'make bench-path              what the way through twinpool adds to a request; about 5 min'
-	@echo 'make clean                   remove the virtual environment and all caches of this checkout; 5 s'
+	@echo 'make bench-path              what the way through twinpool adds to a request;'
+	@echo '                             about 12 min, or 5 with ARGS=--quick'
+	@echo 'make clean                   remove the virtual environments and all caches of this checkout; 5 s'
 	@echo
 	@echo 'Settings (make TARGET NAME=VALUE):'
 	@echo '  PYTHON=$(PYTHON)  VENV=$(VENV)  ENGINE=vllm|simulated  PORT=$(PORT)'
@@ -95,11 +96,12 @@ test-long: prepare-dev
 contract: prepare-dev
 	$(PYTEST) -m "contract and not long" $(ARGS)
 
-bench-path: prepare-cpu
+# Its engines are simulated, whatever ENGINE says.
+bench-path: prepare-base
 	$(BIN)python -m benchmarks.path $(ARGS)
 
-# Only a directory that Python marked as a virtual environment is removed.
+# Only a directory that Python marked as a virtual environment is removed; .venv-peer is of bench-path.
 clean:
-	@if [ -e $(VENV)/pyvenv.cfg ]; then rm -rf $(VENV); fi
+	@for folder in $(VENV) .venv-peer; do if [ -e $$folder/pyvenv.cfg ]; then rm -rf $$folder; fi; done
 	@rm -rf .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

