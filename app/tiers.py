@@ -31,9 +31,6 @@ _SERVICE_TIERS: Final[Mapping[str, Tier | None]] = MappingProxyType(
         "flex": Tier.BATCH,
     }
 )
-_WORDS: Final[Mapping[Tier, str]] = MappingProxyType(
-    {Tier.INTERACTIVE: "priority", Tier.STANDARD: "default", Tier.BATCH: "flex"}
-)
 _Word = TypeVar("_Word", bound=StrEnum)
 
 
@@ -82,11 +79,6 @@ def choose_tier(
         if asked is not None:
             return TierChoice(_lower(asked, ceiling), asked, source, base)
     return TierChoice(_lower(default, ceiling), None, TierSource.DEFAULT, base)
-
-
-def service_tier_word(tier: Tier) -> str:
-    """Translate a tier into OpenAI's word, for the answer to a caller who sent `service_tier`."""
-    return _WORDS[tier]
 
 
 def pool_pin(headers: Headers) -> Role | None:

@@ -175,7 +175,7 @@ def test_a_burst_is_spread() -> None:
         (None, [spec(accepting=False)], Refusal.NO_REPLICA),
         (None, [spec(room="full"), plain(room="full")], Refusal.FULL),
         (None, [spec(refuses="min_p"), plain(room="full")], Refusal.FULL),
-        (None, [spec(refuses="min_p")], Refusal.CAPABILITY),
+        (None, [spec(refuses="min_p")], Refusal.NO_REPLICA),  # a plain replica, when back, can
         (Role.PLAIN, [spec()], Refusal.NO_REPLICA),
         (Role.PLAIN, [spec(), plain(room="full")], Refusal.POOL_PINNED_FULL),
         (Role.SPECULATIVE, [spec(refuses="min_p"), plain()], Refusal.CAPABILITY),

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.errors import ApiError
-from app.tiers import TierChoice, TierSource, choose_tier, pool_pin, service_tier_word
+from app.tiers import TierChoice, TierSource, choose_tier, pool_pin
 from autoscaling.types import Role, Tier
 
 SERVED = ("m", "m:interactive", "m:batch")
@@ -120,14 +120,6 @@ def test_a_colon_in_a_model_name_is_no_alias_by_itself() -> None:
 def test_before_any_model_is_known(model: str | None, expected: TierChoice) -> None:
     """While no replica is known no model can be called unknown: 'not ready' is routing's to say."""
     assert expected == choose_tier([], None, model, ())
-
-
-@pytest.mark.parametrize(
-    ("tier", "word"), [(INTERACTIVE, "priority"), (STANDARD, "default"), (BATCH, "flex")]
-)
-def test_service_tier_word(tier: Tier, word: str) -> None:
-    """The tier used is told in OpenAI's words."""
-    assert word == service_tier_word(tier)
 
 
 @pytest.mark.parametrize(

@@ -376,3 +376,12 @@ def test_errors_are_normalised() -> None:
     assert answer_edits(state_tier=True).whole(404, found) == (404, found)
     ours = error_body(edits.template_refusal(UnsafeTemplateError("chat_template")))
     assert answer_edits().whole(400, ours) == (400, ours)
+
+
+def test_tier_words() -> None:
+    """The tier used is told in OpenAI's words."""
+    assert {
+        Tier.INTERACTIVE: "priority",
+        Tier.STANDARD: "default",
+        Tier.BATCH: "flex",
+    } == edits.SERVICE_TIER_WORDS
