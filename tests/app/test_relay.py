@@ -529,7 +529,7 @@ async def test_a_late_loss_has_its_own_time_to_search(ingress: Ingress) -> None:
     """A replica that is lost after a long wait does not leave the retry without time for a refusal."""
 
     async def late(connection: Connection) -> None:
-        await asyncio.sleep(0.5)
+        await asyncio.sleep(2.1)  # longer than a search
         connection.close()
 
     a, b = await ingress.replica("a", late), await ingress.replica("b", refusal(503, "full"))
