@@ -79,6 +79,7 @@ ifndef PREFLIGHT_DONE
 endif
 	@$(if $(call prepared,$*),,$(PYTHON) -I locks/install.py --flavour $* --venv $(VENV) \
 		--stamp $(call stamp,$*) --torch-index $(TORCH_INDEX))
+	@:
 
 check: prepare-dev
 	$(BIN)ruff format --check

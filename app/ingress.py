@@ -70,7 +70,9 @@ class Ingress:
         """Fetch the snapshot for ever; without a controller the last one stays in force."""
         while True:
             try:
-                found = await asyncio.wait_for(self._controller.snapshot.remote(self._id), CALL_LIMIT_S)
+                # Not wait_for: in Python 3.11 it can swallow a cancel that meets the answer.
+                async with asyncio.timeout(CALL_LIMIT_S):
+                    found = await self._controller.snapshot.remote(self._id)
                 self._membership.accept(msgspec.convert(found, Snapshot), time.monotonic())
             except Exception as error:
                 logger.debug(f"no snapshot: {type(error).__name__}: {error}")
@@ -108,7 +110,8 @@ class Ingress:
     async def _status(self, request: Request) -> Response:
         now = time.monotonic()
         try:
-            found = await asyncio.wait_for(self._controller.status.remote(), STATUS_LIMIT_S)
+            async with asyncio.timeout(STATUS_LIMIT_S):
+                found = await self._controller.status.remote()
             self._known = Known(found, now)
             reachable = True
         except Exception:

@@ -102,6 +102,12 @@ class PoolSettings(Settings):
     def _consistent(self) -> PoolSettings:
         if self.soft_limit > self.hard_limit:
             raise ValueError(f"soft_limit {self.soft_limit} is above hard_limit {self.hard_limit}")
+        if self.accelerators_per_replica not in (0, self.engine.tensor_parallel_size):
+            raise ValueError(
+                f"accelerators_per_replica is {self.accelerators_per_replica}, "
+                f"engine.tensor_parallel_size is {self.engine.tensor_parallel_size}: "
+                "a replica uses one accelerator per tensor-parallel rank, on one node"
+            )
         if (self.role is Role.SPECULATIVE) != (self.engine.speculative_config is not None):
             raise ValueError(
                 f"pool {self.role}: the speculative pool needs engine.speculative_config, "

@@ -46,6 +46,8 @@ class ServiceSettings(Settings):
                 raise ValueError(f"pool {role} has role {self.pool(role).role}")
         if self.speculative.engine.served_name != self.plain.engine.served_name:
             raise ValueError("both pools serve one model: engine.served_name must be the same in both")
+        if self.speculative.engine.model != self.plain.engine.model:
+            raise ValueError("both pools serve one model: engine.model must be the same in both")
         return self
 
     def pool(self, role: Role) -> PoolSettings:

@@ -65,7 +65,9 @@ def fields_of(error: ValidationError) -> list[str]:
                 engine=EngineSettings(speculative_config=NGRAM, tensor_parallel_size=2),
                 accelerators_per_replica=2,
             ),
-            plain=PoolSettings(role=Role.PLAIN, accelerators_per_replica=2),
+            plain=PoolSettings(
+                role=Role.PLAIN, accelerators_per_replica=2, engine=EngineSettings(tensor_parallel_size=2)
+            ),
         ),
     ],
     ids=["default", "simulated", "own", "accelerators"],
@@ -330,3 +332,19 @@ def test_settings_do_not_change() -> None:
     """Settings are values: a changed one is a new one."""
     with pytest.raises(ValidationError, match="frozen"):
         SimulationSettings().seed = 3  # type: ignore[misc]
+
+
+def test_accelerators_and_ranks_go_together() -> None:
+    """A replica with accelerators has one per tensor-parallel rank; both figures are in the refusal."""
+    with pytest.raises(
+        ValidationError, match="accelerators_per_replica is 2, engine.tensor_parallel_size is 1"
+    ):
+        PoolSettings(role=Role.PLAIN, accelerators_per_replica=2)
+
+
+def test_both_pools_have_one_model() -> None:
+    """A different `engine.model` in the two pools is refused: one model is served."""
+    settings = default_settings().model_dump()
+    settings["plain"]["engine"]["model"] = "/models/other"
+    with pytest.raises(ValidationError, match="engine.model must be the same"):
+        ServiceSettings.model_validate(settings)

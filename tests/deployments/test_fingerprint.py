@@ -94,3 +94,19 @@ def test_content_does_not_move_between_files(model: Path) -> None:
     one.write_text(two_text)
     two.write_text(one_text)
     assert before != model_fingerprint(model, "bfloat16", None)
+
+
+def test_two_fine_tunes_of_one_base_differ(tmp_path: Path) -> None:
+    """Same header and size, other weights: another model."""
+    import struct
+
+    header = b'{"w":{"dtype":"F32","shape":[65536],"data_offsets":[0,262144]}}'
+    prints = set()
+    for fill in (b"\x00", b"\x01"):
+        folder = tmp_path / fill.hex()
+        folder.mkdir()
+        (folder / "config.json").write_text("{}")
+        weights = struct.pack("<Q", len(header)) + header + fill * 262144
+        (folder / "model.safetensors").write_bytes(weights)
+        prints.add(model_fingerprint(folder, "bfloat16", None))
+    assert len(prints) == 2
