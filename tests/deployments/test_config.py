@@ -336,9 +336,7 @@ def test_settings_do_not_change() -> None:
 
 def test_accelerators_and_ranks_go_together() -> None:
     """A replica with accelerators has one per tensor-parallel rank; both figures are in the refusal."""
-    with pytest.raises(
-        ValidationError, match="accelerators_per_replica is 2, engine.tensor_parallel_size is 1"
-    ):
+    with pytest.raises(ValidationError, match="accelerators_per_replica is 2, .*tensor_parallel_size is 1"):
         PoolSettings(role=Role.PLAIN, accelerators_per_replica=2)
 
 
@@ -346,5 +344,5 @@ def test_both_pools_have_one_model() -> None:
     """A different `engine.model` in the two pools is refused: one model is served."""
     settings = default_settings().model_dump()
     settings["plain"]["engine"]["model"] = "/models/other"
-    with pytest.raises(ValidationError, match="engine.model must be the same"):
+    with pytest.raises(ValidationError, match="must be the same in both"):
         ServiceSettings.model_validate(settings)

@@ -1,0 +1,92 @@
+"""The internals of Ray Serve and vLLM that we touch are still what we think; run on version bumps."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import logging.config
+import logging.handlers
+from importlib.metadata import entry_points
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from deployments import serve_internals
+
+pytestmark = pytest.mark.contract
+
+
+def test_serve_has_a_declarative_deploy() -> None:
+    """`deploy` and `details` rest on these private names."""
+    from ray.serve._private.client import ServeControllerClient
+    from ray.serve.context import _get_global_client
+    from ray.serve.schema import ServeDeploySchema
+
+    assert callable(_get_global_client)
+    assert "config" in inspect.signature(ServeControllerClient.deploy_apps).parameters
+    assert hasattr(ServeControllerClient, "get_serve_details")
+    assert "applications" in ServeDeploySchema.model_fields
+
+
+def test_a_dict_config_breaks_serves_log_handler_and_is_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The trap of ADR 9: after a dictConfig the handler is broken, and `log_handler_fault` says so."""
+    node = SimpleNamespace(get_logs_dir_path=lambda: str(tmp_path))
+    monkeypatch.setattr("ray._private.worker._global_node", node)
+    serve_logger = logging.getLogger("ray.serve")
+    before = list(serve_logger.handlers)
+    target = logging.FileHandler(tmp_path / "serve.log")
+    memory = logging.handlers.MemoryHandler(1, target=target)
+    serve_logger.addHandler(memory)
+    try:
+        assert serve_internals.log_handler_fault() is None
+        logging.config.dictConfig({"version": 1, "disable_existing_loggers": False})
+        assert serve_internals.log_handler_fault() is not None
+    finally:
+        serve_logger.handlers[:] = before
+        target.close()
+
+
+def test_our_vllm_plugin_is_found() -> None:
+    """vLLM loads it by entry point in each of its processes."""
+    found = {point.name: point.value for point in entry_points(group="vllm.general_plugins")}
+    assert found["twinpool"] == "deployments.vllm_plugin:register"
+
+
+def test_vllm_has_the_names_we_build_on() -> None:
+    """The app, its state, the argument parser, the engine and its counters."""
+    pytest.importorskip("vllm")
+    from vllm.engine.arg_utils import AsyncEngineArgs
+    from vllm.entrypoints.launchers.api_server.app_state import init_app_state
+    from vllm.entrypoints.launchers.app import build_app
+    from vllm.entrypoints.launchers.cli_args import make_arg_parser
+    from vllm.v1.engine.async_llm import AsyncLLM
+    from vllm.v1.engine.output_processor import OutputProcessor
+    from vllm.v1.metrics.stats import FinishedRequestStats
+
+    assert {"args", "supported_tasks", "model_config"} <= set(inspect.signature(build_app).parameters)
+    assert {"engine_client", "state", "args"} <= set(inspect.signature(init_app_state).parameters)
+    assert callable(make_arg_parser)
+    assert hasattr(AsyncEngineArgs, "create_engine_config")
+    assert "stat_loggers" in inspect.signature(AsyncLLM.from_vllm_config).parameters
+    assert hasattr(AsyncLLM, "errored")
+    assert hasattr(OutputProcessor, "get_num_unfinished_requests")
+    assert {"request_id", "num_prompt_tokens", "num_generation_tokens"} <= set(
+        FinishedRequestStats.__dataclass_fields__
+    )
+
+
+def test_vllm_still_refuses_what_we_say_it_refuses() -> None:
+    """The capability record's list is vLLM's own check under speculation."""
+    pytest.importorskip("vllm")
+    from vllm.exceptions import VLLMValidationError
+    from vllm.sampling_params import SamplingParams
+
+    from deployments.vllm_engine import REFUSED_UNDER_SPECULATION
+
+    for parameters in ({"min_p": 0.1}, {"logit_bias": {5: 1.0}}):
+        assert set(parameters) <= set(REFUSED_UNDER_SPECULATION)
+        with pytest.raises(VLLMValidationError):
+            SamplingParams(**parameters)._validate_spec_decode(SimpleNamespace())
