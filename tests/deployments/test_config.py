@@ -336,7 +336,7 @@ def test_settings_do_not_change() -> None:
 
 def test_accelerators_and_ranks_go_together() -> None:
     """A replica with accelerators has one per tensor-parallel rank; both figures are in the refusal."""
-    with pytest.raises(ValidationError, match="accelerators_per_replica is 2, .*tensor_parallel_size is 1"):
+    with pytest.raises(ValidationError, match=r"accelerators_per_replica is 2, .*tensor_parallel_size is 1"):
         PoolSettings(role=Role.PLAIN, accelerators_per_replica=2)
 
 
