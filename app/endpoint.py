@@ -21,6 +21,7 @@ from app.search import Job
 from app.tiers import choose_tier, pool_pin
 from app.upstream import Outgoing
 from deployments.edits import header_map
+from deployments.request_body import BodyTooLargeError, read_body
 
 logger = logging.getLogger("ray.serve")
 
@@ -43,13 +44,15 @@ class GenerationEndpoint:
         request_id = _request_id(headers.get(b"x-request-id"))
         out = _Out(send, request_id)
         try:
-            body = await _read(receive)
+            body = await read_body(receive, MAX_BODY)
             if body is None:
                 return
             job = self._job(scope, headers, body, request_id)
             await _unless_disconnected(self._relay.serve(job, out.send), receive)
         except ApiError as error:
             await out.fail(error)
+        except BodyTooLargeError:
+            await out.fail(errors.request_too_large(MAX_BODY))
         except Exception:
             logger.exception(f"request {request_id} failed in the ingress")
             if out.started:
@@ -106,22 +109,6 @@ def _request_id(sent: bytes | None) -> str:
     if sent is not None and REQUEST_ID.fullmatch(sent):
         return sent.decode()
     return f"req-{secrets.token_hex(12)}"
-
-
-async def _read(receive: Receive) -> bytes | None:
-    """The request body; None when the caller left.  Raises request_too_large."""
-    parts: list[bytes] = []
-    size = 0
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            return None
-        parts.append(message.get("body", b""))
-        size += len(parts[-1])
-        if size > MAX_BODY:
-            raise errors.request_too_large(MAX_BODY)
-        if not message.get("more_body", False):
-            return b"".join(parts)
 
 
 async def _unless_disconnected(work: Coroutine[Any, Any, None], receive: Receive) -> None:

@@ -17,6 +17,7 @@ from deployments import edits, errors
 from deployments.engine import ASGIApp, Message, Receive, Scope, Send
 from deployments.errors import Code, ErrorAnswer
 from deployments.outlet import Headers, Outlet, send_error
+from deployments.request_body import BodyTooLargeError, read_body
 
 ALLOWED = {("POST", "/v1/chat/completions"), ("POST", "/v1/completions"), ("GET", "/v1/models")}
 NOT_ACCEPTED = b"x-twinpool-not-accepted"  # the ingress may try elsewhere for free
@@ -91,7 +92,12 @@ class Gate:
         return None
 
     async def _serve(self, scope: Scope, headers: dict[bytes, bytes], receive: Receive, send: Send) -> None:
-        body = await _read(receive)
+        try:
+            body = await read_body(receive, MAX_BODY)
+        except BodyTooLargeError:
+            too_large = errors.answer(Code.REQUEST_TOO_LARGE, f"The body is larger than {MAX_BODY} bytes.")
+            await send_error(send, too_large, [])
+            return
         if body is None:
             return  # the caller left while sending
         try:
@@ -158,20 +164,6 @@ def _tier(headers: dict[bytes, bytes]) -> Tier:
         return Tier(headers.get(b"x-twinpool-tier", b"standard").decode())
     except ValueError:
         return Tier.STANDARD
-
-
-async def _read(receive: Receive) -> bytes | None:
-    """The whole request body; None when the caller left first."""
-    parts: list[bytes] = []
-    size = 0
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            return None
-        parts.append(message.get("body", b""))
-        size += len(parts[-1])
-        if not message.get("more_body", False) or size > MAX_BODY:
-            return b"".join(parts)
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
