@@ -60,7 +60,7 @@ class GenerationEndpoint:
             await out.fail(errors.internal_error())
 
     def _job(self, scope: Scope, headers: dict[bytes, bytes], body: bytes, request_id: str) -> Job:
-        seen = peek(scope["path"], headers.get(b"content-type"), body)
+        seen = peek(scope["path"], headers.get(b"content-type"), body, self._membership.max_model_len)
         served = self._membership.served_names
         if not served:
             raise errors.not_ready("the first replica")
@@ -73,12 +73,14 @@ class GenerationEndpoint:
         # A suffix of our own: two clients that send the same id must not meet in the engine.
         passed.append(("x-request-id", f"{request_id}-{secrets.token_hex(3)}"))
         passed.append(("x-twinpool-tier", tier.tier.value))
+        passed.append(("x-twinpool-sequences", str(seen.sequences)))
         return Job(
             request_id=request_id,
             outgoing=Outgoing("POST", scope["path"], tuple(passed), body),
             tier=tier,
             pin=pool_pin(scope["headers"]),
             parameters=seen.parameters,
+            sequences=seen.sequences,
         )
 
 

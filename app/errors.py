@@ -137,6 +137,12 @@ def request_too_large(limit_bytes: int) -> ApiError:
     return _error(Code.REQUEST_TOO_LARGE, f"The request body is larger than {limit_bytes} bytes.")
 
 
+def context_length_exceeded(limit: int, found: int) -> ApiError:
+    """Say that a prompt of token ids does not fit."""
+    message = f"This model's maximum context length is {limit} tokens, the prompt has {found} token ids."
+    return _error(Code.CONTEXT_LENGTH_EXCEEDED, message, "prompt")
+
+
 def no_capacity(retry_after_s: float) -> ApiError:
     """Say that every replica which could serve this is full."""
     message = "All replicas are at their limit."

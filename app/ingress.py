@@ -17,6 +17,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route as Path
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app import errors
 from app.endpoint import GenerationEndpoint
@@ -51,9 +52,9 @@ class Ingress:
         self._known: Known | None = None
         self._poll_task = asyncio.create_task(self._poll(), name="snapshots")
 
-    def __serve_build_asgi_app__(self) -> Starlette:  # Serve's name for it
+    def __serve_build_asgi_app__(self) -> ASGIApp:  # Serve's name for it
         generate = GenerationEndpoint(self._membership, self._relay)
-        return Starlette(
+        app = Starlette(
             routes=[
                 Path("/v1/chat/completions", generate, methods=["POST"]),
                 Path("/v1/completions", generate, methods=["POST"]),
@@ -65,6 +66,8 @@ class Ingress:
             ],
             exception_handlers={HTTPException: _http_error, Exception: _internal_error},
         )
+        app.router.redirect_slashes = False  # a path is ours or it is not found
+        return _without_request_id(app)
 
     async def _poll(self) -> None:
         """Fetch the snapshot for ever; without a controller the last one stays in force."""
@@ -133,6 +136,20 @@ class Ingress:
             with contextlib.suppress(asyncio.CancelledError):
                 await self._poll_task
             await self._upstream.close()
+
+
+def _without_request_id(app: ASGIApp) -> ASGIApp:
+    """Leave the request id to Serve's front, which adds it to every answer; ours would stand beside it."""
+
+    async def wrapped(scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_without(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [item for item in message["headers"] if item[0] != b"x-request-id"]
+            await send(message)
+
+        await app(scope, receive, send_without)
+
+    return wrapped
 
 
 async def _health(_request: Request) -> Response:

@@ -79,6 +79,11 @@ class Membership:
         """Model names that known replicas serve; the first is canonical."""
         return tuple(dict.fromkeys(m for k in self._known.values() for m in k.view.capabilities.models))
 
+    @property
+    def max_model_len(self) -> int | None:
+        """The widest context that a known replica takes, in tokens; None before the first snapshot."""
+        return max((known.view.capabilities.max_model_len for known in self._known.values()), default=None)
+
     def age_s(self, now: float) -> float | None:
         """Tell the seconds since a new snapshot was accepted; None before the first."""
         return None if self._accepted_at is None else max(0.0, now - self._accepted_at)
@@ -99,13 +104,13 @@ class Membership:
                 self._forget(replica_id)
         return True
 
-    def started(self, replica_id: str) -> None:
-        """Count one more of our requests as open there."""
-        self._own[replica_id] = self._own.get(replica_id, 0) + 1
+    def started(self, replica_id: str, sequences: int = 1) -> None:
+        """Count a request of ours as open there, by the sequences it makes the engine run."""
+        self._own[replica_id] = self._own.get(replica_id, 0) + sequences
 
-    def finished(self, replica_id: str) -> None:
-        """Count one of our requests there as over, however it ended."""
-        left = self._own.get(replica_id, 0) - 1
+    def finished(self, replica_id: str, sequences: int = 1) -> None:
+        """Count a request of ours there as over, however it ended."""
+        left = self._own.get(replica_id, 0) - sequences
         if left > 0:
             self._own[replica_id] = left
         else:

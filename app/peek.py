@@ -16,6 +16,7 @@ from typing import Final, TypeVar
 import msgspec
 
 from app import errors
+from app.shape import sequences
 
 _T = TypeVar("_T")
 _ABSENT: Final = (b"", b"null")
@@ -30,7 +31,7 @@ class Peek:
     include_usage: bool  # the caller asked for the final usage chunk
     service_tier: str | None
     max_tokens: int | None  # limit of the answer, >= 1
-    n: int | None  # answers asked for, >= 1
+    sequences: int  # what the engine will run for it: n times prompts
     parameters: frozenset[str]  # active parameters that some engines refuse
 
 
@@ -58,16 +59,20 @@ class _StreamOptions(msgspec.Struct):
     include_usage: msgspec.Raw = msgspec.Raw()
 
 
-def peek(path: str, content_type: bytes | None, body: bytes) -> Peek:
-    """Read what routing needs; raises ApiError and nothing else."""
+def peek(path: str, content_type: bytes | None, body: bytes, max_model_len: int | None = None) -> Peek:
+    """Read what routing needs; raises ApiError and nothing else.
+
+    `max_model_len` is the widest context that any replica takes, in tokens.
+    """
     _check_content_type(content_type)
     try:
-        return _peek(path, _parse(body))
+        parsed = _parse(body)
+        return _peek(path, parsed, sequences(body, _count(parsed.n) or 1, max_model_len))
     except RecursionError:
         raise errors.invalid_json("nested too deeply") from None
 
 
-def _peek(path: str, body: _Body) -> Peek:
+def _peek(path: str, body: _Body, count: int) -> Peek:
     if _present(body.chat_template):
         raise errors.unsafe_parameter("chat_template")
     kwargs = _read(body.chat_template_kwargs, _TemplateKwargs)
@@ -83,7 +88,7 @@ def _peek(path: str, body: _Body) -> Peek:
         include_usage=options is not None and _read(options.include_usage, bool) is True,
         service_tier=_text("service_tier", body.service_tier),
         max_tokens=limit,
-        n=_count(body.n),
+        sequences=count,
         parameters=_parameters(body),
     )
 

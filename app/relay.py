@@ -42,7 +42,7 @@ class Relay:
         retried = False
         while True:
             found = await search.next()
-            with self._open_at(found.replica.replica_id):
+            with self._open_at(found.replica.replica_id, job.sequences):
                 try:
                     answer = await self._upstream.open(found.replica, job.outgoing)
                 except NotAccepted as outcome:
@@ -62,13 +62,13 @@ class Relay:
                 return
 
     @contextmanager
-    def _open_at(self, replica_id: str) -> Iterator[None]:
-        """Count one open request at a replica, however it ends."""
-        self._membership.started(replica_id)
+    def _open_at(self, replica_id: str, sequences: int) -> Iterator[None]:
+        """Count an open request at a replica, however it ends."""
+        self._membership.started(replica_id, sequences)
         try:
             yield
         finally:
-            self._membership.finished(replica_id)
+            self._membership.finished(replica_id, sequences)
 
     def _spend_retry(self, job: Job, found: Route, outcome: Lost, retried: bool) -> None:
         logger.warning(

@@ -29,6 +29,7 @@ class Job:
     tier: TierChoice
     pin: Role | None
     parameters: frozenset[str]
+    sequences: int = 1
 
 
 class Search:

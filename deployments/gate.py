@@ -47,7 +47,7 @@ class Gate:
         self._breakers: set[Callable[[ErrorAnswer], None]] = set()
         self._failed: ErrorAnswer | None = None
         self.draining = False
-        self.inflight = 0
+        self.inflight = 0  # sequences of open requests
         self.accepted = 0  # requests let in since the start
 
     def break_open(self, error: ErrorAnswer) -> None:
@@ -61,18 +61,21 @@ class Gate:
         if scope["type"] != "http":
             return
         headers = edits.header_map(scope["headers"])
-        refusal = self._refusal(scope, headers)
+        sequences = _sequences(headers)
+        refusal = self._refusal(scope, headers, sequences)
         if refusal is not None:
             await send_error(send, *refusal)
             return
-        self.inflight += 1
+        self.inflight += sequences
         self.accepted += 1
         try:
             await self._serve(scope, headers, receive, send)
         finally:
-            self.inflight -= 1
+            self.inflight -= sequences
 
-    def _refusal(self, scope: Scope, headers: dict[bytes, bytes]) -> tuple[ErrorAnswer, Headers] | None:
+    def _refusal(
+        self, scope: Scope, headers: dict[bytes, bytes], sequences: int
+    ) -> tuple[ErrorAnswer, Headers] | None:
         wanted = headers.get(b"x-twinpool-replica")
         # First of all: whoever looks for a former replica of this address holds the former one's token.
         if wanted is not None and wanted != self._identity.replica_id.encode():
@@ -87,8 +90,9 @@ class Gate:
             return self._failed, [(NOT_ACCEPTED, b"failed")]
         if self.draining:
             return _not_accepted(b"draining", "This replica is stopping.")
-        if self.inflight >= self._hard_limit:
-            return _not_accepted(b"full", f"This replica serves {self._hard_limit} requests already.")
+        # A request of more sequences than the limit still has its turn, on an idle replica.
+        if self.inflight > 0 and self.inflight + sequences > self._hard_limit:
+            return _not_accepted(b"full", f"This replica serves {self.inflight} sequences already.")
         return None
 
     async def _serve(self, scope: Scope, headers: dict[bytes, bytes], receive: Receive, send: Send) -> None:
@@ -156,6 +160,12 @@ def _not_accepted(why: bytes, message: str, status: int | None = None) -> tuple[
 
 def _wrong_replica() -> tuple[ErrorAnswer, Headers]:
     return _not_accepted(b"wrong-replica", "Another replica answers at this address.", status=421)
+
+
+def _sequences(headers: dict[bytes, bytes]) -> int:
+    """How many sequences the ingress counted in this request; at least one."""
+    said = headers.get(b"x-twinpool-sequences", b"1")
+    return max(1, int(said)) if said.isdigit() else 1
 
 
 def _tier(headers: dict[bytes, bytes]) -> Tier:

@@ -35,6 +35,7 @@ from deployments.watchdog import Progress, Verdict, verdict
 logger = logging.getLogger("ray.serve")
 
 WATCH_PERIOD_S = 0.25
+LATE_S = 1.0  # a watch that comes so much later than planned starts its window anew
 ORPHAN_WAIT_S = 15.0  # Ray's process-group cleanup and our plugin need up to 10 s
 FLUSH_S = 3.0  # for error events on open streams to leave, before the process ends
 
@@ -52,6 +53,8 @@ class Replica:
         self._controller = controller
         await asyncio.to_thread(_refuse_beside_orphans)
         self._lease = lease_cores(self._settings.cores_per_replica)
+        # Before the engine: a range without a free port is found at once.
+        self._server = ReplicaServer(node_address(), self._settings.port_range)
         self._engine = await make_engine(self._settings, self._lease.cores, self._lease.oversubscribed)
         self._record = EngineRecord(self._id)
         await self._start()
@@ -72,10 +75,10 @@ class Replica:
                 )
             identity = GateIdentity(self._id, self._token, self._settings.role)
             self._gate = Gate(identity, self._engine.app, self._settings.hard_limit)
-            self._server = ReplicaServer(node_address(), self._settings.port_range)
             await self._server.serve(self._gate)
         except BaseException:
             await self._engine.stop()
+            await self._server.stop()
             self._record.remove()
             raise
         self._reporter = Reporter(self._report, self._controller.report.remote)
@@ -114,9 +117,14 @@ class Replica:
 
     async def _watch(self) -> None:
         """Ask for a verdict until the engine is condemned."""
+        now = time.monotonic()
         while True:
+            last = now
             await asyncio.sleep(WATCH_PERIOD_S)
             now = time.monotonic()
+            if now - last > LATE_S:
+                # This process stood still itself and has not read what the engine said meanwhile.
+                self._pending_since = None
             unfinished = self._engine.unfinished()
             if unfinished == 0:
                 self._pending_since = None

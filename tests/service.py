@@ -105,6 +105,12 @@ class Service:
         pools = self.status()["pools"]
         return sum(replica[key] for pool in pools.values() for replica in pool["replicas"])
 
+    def settled(self, key: str) -> int:
+        """The counter once every replica is idle and has said so in a report of later."""
+        self.wait(self.idle, 15, "every counter at 0")
+        time.sleep(1.5)
+        return self.totals(key)
+
     def processes(self, *words: str) -> list[psutil.Process]:
         """Living processes of this service whose title or command line contains all `words`."""
         found = []

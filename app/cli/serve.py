@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -11,8 +13,9 @@ import typer
 from rich.console import Console
 
 from app.cli.checks import CannotServe, check_machine, prepare_models
-from app.cli.settings import Options, SettingsError, is_loopback, load, unchanging
-from app.cli.signals import Signals, end_children, listening
+from app.cli.running import RayGone, check_ray, until_stopped
+from app.cli.settings import Options, SettingsError, is_loopback, load
+from app.cli.signals import Signals, adopt_orphans, end_children, listening
 from app.cli.startup import StartFailed, follow_start
 from app.cli.try_it import own_command, suggestions
 from deployments import local_cluster
@@ -107,36 +110,29 @@ def _run(wanted: ServiceSettings, read: Callable[[], ServiceSettings]) -> None:
     url = f"http://{wanted.host}:{wanted.port}"
     console.print(f"starting Ray and {wanted.slots} replicas ({wanted.speculative.engine.kind} engine)")
     began = time.monotonic()
+    adopt_orphans()
     with listening() as signals:
         try:
-            with local_cluster.local_cluster(wanted):
+            with local_cluster.local_cluster(wanted), _ending_with_ray():
                 if follow_start(wanted, url, console, signals.stop):
                     console.print(f"[green]ready[/green] after {time.monotonic() - began:.0f} s")
                     print(suggestions(url, wanted.plain.engine.served_name, own_command()), flush=True)
-                    wanted = _until_stopped(wanted, read, signals)
+                    wanted = until_stopped(wanted, read, signals, console)
                 _drain(wanted, signals)
         finally:
             end_children()
     console.print("stopped")
 
 
-def _until_stopped(
-    wanted: ServiceSettings, read: Callable[[], ServiceSettings], signals: Signals
-) -> ServiceSettings:
-    """Wait for the end; on SIGUSR1 deploy what the settings file says now, without losing a stream."""
-    slots = wanted.slots
-    while not signals.stop.wait(0.2):
-        if not signals.reload.is_set():
-            continue
-        signals.reload.clear()
-        try:
-            wanted = unchanging(wanted, read(), slots)
-        except SettingsError as error:
-            console.print(f"[red]settings not taken, the old ones stay:[/red] {error}")
-            continue
-        local_cluster.redeploy(wanted)
-        console.print("settings taken: what changed is being rolled out")
-    return wanted
+@contextlib.contextmanager
+def _ending_with_ray() -> Iterator[None]:
+    """End at once when Ray is gone: whatever would ask it to stop could wait for it for ever."""
+    try:
+        yield
+    except RayGone as error:
+        console.print(f"[red]error:[/red] {error}")
+        end_children(grace_s=0.0)
+        os._exit(FINDING)
 
 
 def _drain(wanted: ServiceSettings, signals: Signals) -> None:
@@ -162,6 +158,7 @@ def _wait(signals: Signals, deadline: float, done: Callable[[], bool]) -> None:
     """Poll until `done`, the deadline, or an impatient user; a sign of life every few seconds."""
     began = shown = time.monotonic()
     while not done() and time.monotonic() < deadline and not signals.stop.wait(OPEN_POLL_S):
+        check_ray()
         if time.monotonic() - shown > WORD_EVERY_S:
             shown = time.monotonic()
             console.print(

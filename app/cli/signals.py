@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import signal
 import sys
@@ -50,10 +51,17 @@ def listening() -> Iterator[Signals]:
             signal.signal(number, handler)
 
 
-def end_children() -> None:
+def adopt_orphans() -> None:
+    """Have processes whose parent dies become ours, so that `end_children` sees them; Linux only."""
+    if sys.platform == "linux":
+        set_child_subreaper = 36  # PR_SET_CHILD_SUBREAPER, linux/prctl.h
+        ctypes.CDLL(None).prctl(set_child_subreaper, 1, 0, 0, 0)
+
+
+def end_children(grace_s: float = 5.0) -> None:
     """Nothing of ours may outlive us: what Ray's shutdown left is killed."""
     left = psutil.Process().children(recursive=True)
-    _, alive = psutil.wait_procs(left, timeout=5)
+    _, alive = psutil.wait_procs(left, timeout=grace_s)
     for process in alive:
         with contextlib.suppress(psutil.Error):
             process.kill()

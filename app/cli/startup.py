@@ -40,7 +40,7 @@ def follow_start(settings: ServiceSettings, url: str, console: Console, stop: th
             found = counts.get(role.value)
             if found is None:
                 continue
-            _raise_failure(role, found)
+            failed_pool(role, found)
             wanted = settings.pool(role).replicas
             if found.running != shown.get(role.value, 0):
                 shown[role.value] = found.running
@@ -66,8 +66,8 @@ def _word(settings: ServiceSettings, shown: dict[str, int]) -> str:
     return ", ".join(f"{role} {shown.get(role.value, 0)}/{settings.pool(role).replicas}" for role in Role)
 
 
-def _raise_failure(role: Role, found: Replicas) -> None:
-    """A configuration error ends the start at once; any other after Serve has given up retrying."""
+def failed_pool(role: Role, found: Replicas) -> None:
+    """Raise StartFailed for a configuration error at once, for any other when Serve has given up."""
     message = found.message
     causes = OUR_ERROR.findall(message)
     if PERMANENT in message and causes:

@@ -164,7 +164,7 @@ def read_body(form: type[FormT], raw: bytes, content_type: str) -> FormT:
         raise unreadable(
             [{"type": "json_invalid", "loc": where, "msg": "JSON decode error", "input": {}, "ctx": ctx}]
         ) from error
-    except (UnicodeDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # not UTF-8, an integer of 5,000 digits, too deep
         phrase = HTTPStatus.BAD_REQUEST.phrase
         raise ApiError(HTTPStatus.BAD_REQUEST, phrase, "There was an error parsing the body") from error
     if isinstance(data, dict):

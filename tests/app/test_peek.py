@@ -21,7 +21,7 @@ NOTHING = Peek(
     include_usage=False,
     service_tier=None,
     max_tokens=None,
-    n=None,
+    sequences=1,
     parameters=frozenset(),
 )
 
@@ -56,7 +56,7 @@ def test_a_full_request() -> None:
         include_usage=True,
         service_tier="flex",
         max_tokens=7,
-        n=3,
+        sequences=3,
         parameters=frozenset({"min_p", "logit_bias"}),
     )
 
@@ -289,5 +289,5 @@ def test_peek_raises_nothing_but_api_errors(path: str, content_type: bytes | Non
         assert found.answer.permanent
     else:
         assert found.parameters <= {"min_p", "logit_bias"}
-        assert found.n is None or found.n >= 1
+        assert found.sequences >= 1
         assert found.max_tokens is None or found.max_tokens >= 1

@@ -233,6 +233,7 @@ async def test_only_listed_headers_are_passed(ingress: Ingress) -> None:
         "tracestate": "a=b",
         "x-twinpool-usage": "extended",
         "x-twinpool-tier": "batch",
+        "x-twinpool-sequences": "1",
         "x-twinpool-token": "token-a",
         "x-twinpool-replica": "a",
     }

@@ -415,9 +415,12 @@ async def test_models_and_health_are_answered() -> None:
 
 
 @pytest.mark.parametrize(("speculative", "tokens"), [(False, 100), (True, 240)])
-async def test_twice_the_batch_takes_twice_the_step(speculative: bool, tokens: int) -> None:
-    """With all cost per token; the mean step is B * (1 + K) * 0.2 ms."""
-    means = []
+async def test_a_step_takes_at_least_its_cost(speculative: bool, tokens: int) -> None:
+    """With all cost per token the mean step is B * (1 + K) * 0.2 ms, and longer on a busy machine only.
+
+    The formula itself is checked exactly, in virtual time, by test_simulated_scheduler.py.
+    """
+    width = 5 if speculative else 1
     async with running(
         speculative=speculative, simulation={"step_base_s": 0, "step_per_token_s": 0.0002}
     ) as (engine, _):
@@ -429,14 +432,15 @@ async def test_twice_the_batch_takes_twice_the_step(speculative: bool, tokens: i
             await until(lambda: engine.recorder.gauges.running == batch)  # noqa: B023
             await until(lambda: engine.recorder.gauges.running != batch)  # noqa: B023
             steps = engine.recorder.totals.steps - before.steps
-            means.append((time.monotonic() - started_at) / steps)
+            mean_s = (time.monotonic() - started_at) / steps
+            assert mean_s >= 0.95 * batch * width * 0.0002  # the first steps fill the batch
             for call in calls:
                 await call.end()
-    assert means[1] / means[0] == pytest.approx(2, rel=0.15)
 
 
+@pytest.mark.long
 async def test_the_clock_does_not_drift_with_many_streams() -> None:
-    """64 streams of 50 chunks a second come on time: a late step is made up for by the next."""
+    """On a quiet machine 64 streams of 50 chunks a second come on time: a late step is made up for."""
     async with running(max_num_seqs=64, simulation={"step_base_s": 0.02}) as (engine, records):
         calls = [Call(engine.app, CHAT, endless(f"q {n}", max_tokens=75)) for n in range(64)]
         for call in calls:

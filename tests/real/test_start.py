@@ -31,7 +31,7 @@ def test_a_draft_that_the_engine_refuses(tmp_path: Path, speculation: str, words
     assert ended.returncode == 1, ended.stderr
     assert all(word in ended.stderr for word in words), ended.stderr
     assert "Traceback" not in ended.stderr
-    assert left_behind() == []
+    assert left_behind(tmp_path) == []
 
 
 def test_too_little_memory(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import openai
 import psutil
 import pytest
 
-from tests.service import MODEL, Service, chat, events, text_of
+from tests.service import MODEL, Service, Stream, chat, events, text_of
 
 pytestmark = pytest.mark.serve
 
@@ -74,9 +74,7 @@ def test_the_tier_used_is_stated_when_the_client_had_sent_one(service: Service) 
 
 def test_openai_client_streams_and_not_with_equal_counts(service: Service, client: openai.OpenAI) -> None:
     """Chat and completions, streamed and not: the same text, usage equal to the engines' records."""
-    service.wait(service.idle, 10, "idle")
-    time.sleep(1.2)
-    before = service.totals("finished_generated_tokens")
+    before = service.settled("finished_generated_tokens")
     tokens = 0
     for tier in ("auto", "priority", "flex"):
         messages: Any = [{"role": "user", "content": "Repeat exactly: one two three four five six"}]
@@ -225,12 +223,11 @@ def test_bad_requests_harm_nobody(service: Service) -> None:
 
 def test_unknown_model_touches_no_replica(service: Service, client: openai.OpenAI) -> None:
     """Case A17: 404 model_not_found at the first attempt, and no replica sees it."""
-    service.wait(service.idle, 10, "idle")
-    steps = service.totals("steps")
+    steps = service.settled("steps")
     with pytest.raises(openai.NotFoundError) as raised:
         client.chat.completions.create(model="nope", messages=[{"role": "user", "content": "x"}])
     assert raised.value.code == "model_not_found"
-    assert steps == service.totals("steps")
+    assert steps == service.settled("steps")
 
 
 def test_client_template_does_not_hold_a_cpu(service: Service) -> None:
@@ -274,6 +271,38 @@ def test_engine_steering_is_ours(service: Service) -> None:
     body = chat("Hi", max_tokens=2, priority=-5, vllm_xargs={"a": 1}, kv_transfer_params={"b": 2})
     headers = {"X-Vllm-Priority": "-100", "X-Session-ID": "s", "X-data-parallel-rank": "7"}
     assert service.post(body, headers=headers).status_code == 200
+
+
+def test_bodies_that_are_dear_to_check_are_refused_at_the_door(service: Service) -> None:
+    """Lists of the wrong kind or length are a quick 400, and no replica sees them."""
+    steps = service.settled("steps")
+    poison: list[tuple[str, Any]] = [
+        ("messages", [1] * 1_000_000),
+        ("messages", [{"role": "user", "content": [1] * 1_000_000}]),
+        ("prompt", [{}] * 500_000),
+        ("stop", [1] * 1_000_000),
+        ("n", 100_000),
+    ]
+    for field, value in poison:
+        path = "/v1/completions" if field == "prompt" else "/v1/chat/completions"
+        body = {"model": MODEL, "prompt": "x"} if field == "prompt" else chat("x")
+        answer = service.post(body | {field: value}, path=path, timeout=10)
+        assert (400, "invalid_value") == (answer.status_code, answer.json()["error"]["code"])
+    assert steps == service.settled("steps")
+
+
+def test_a_request_weighs_its_sequences(service: Service) -> None:
+    """A request with n answers counts n times: others find the emptier replica of its pool."""
+    wide = Stream(
+        service,
+        chat("Tell a story", n=40, temperature=1, max_tokens=200, ignore_eos=True),
+        {"x-twinpool-pool": "plain"},
+    )
+    assert wide.began.wait(20)
+    for _ in range(6):
+        answer = service.post(chat("Hi", max_tokens=2), headers={"x-twinpool-pool": "plain"})
+        assert answer.headers["x-twinpool-replica"] != wide.headers["x-twinpool-replica"]
+    assert wide.join(60).complete
 
 
 def test_models(service: Service) -> None:

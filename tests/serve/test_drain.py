@@ -119,6 +119,19 @@ def test_a_180_s_stream_survives_an_ingress_update(slow: Service) -> None:
     ingress_update_under(slow, 180)
 
 
+def test_settings_that_cannot_start_are_taken_back(slow: Service) -> None:
+    """A rollout whose new replicas cannot start is said and undone; the other pool serves meanwhile."""
+    good = deepcopy(slow.settings)
+    bad = deepcopy(slow.settings)
+    bad["speculative"]["engine"]["kv_cache_memory_bytes"] = 16 << 20
+    bad["speculative"]["engine"]["max_model_len"] = 100_000
+    slow.reload(bad)
+    slow.wait(lambda: "going back to the old ones" in slow.log.read_text(), 60, "the rollout to be undone")
+    assert slow.post(chat("Hi", max_tokens=2, service_tier="priority")).status_code == 200
+    slow.wait(lambda: slow.ready(1, 2), 60, "both pools whole again")
+    slow.reload(good)
+
+
 def test_a_changed_draft_rolls_only_the_speculative_pool(slow: Service) -> None:
     """Engine settings travel in the deployment's own environment: the plain replicas stay."""
     plain = {replica["id"] for replica in slow.replicas("plain")}

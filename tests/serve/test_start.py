@@ -33,14 +33,16 @@ def run_serve(folder: Path, *arguments: str, limit_s: float = 120) -> subprocess
     )
 
 
-def left_behind() -> list[str]:
-    """Ray and engine processes whose parents are gone."""
-    words = ("raylet", "gcs_server", "deployments.simulated", "VLLM::", "haproxy", "ray::")
+def left_behind(folder: Path) -> list[str]:
+    """Processes of a service that was started with this folder, by the environment they inherited."""
     found = []
-    for process in psutil.process_iter(["cmdline", "ppid"]):
-        line = " ".join(process.info["cmdline"] or [])
-        if process.info["ppid"] == 1 and any(word in line for word in words):
-            found.append(line[:120])
+    for process in psutil.process_iter():
+        try:
+            ours = process.environ().get("TWINPOOL_NODE_DIR") == str(folder / "node")
+            if ours and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(" ".join(process.cmdline())[:120])
+        except psutil.Error:
+            continue
     return found
 
 
@@ -98,7 +100,7 @@ def test_an_engine_that_refuses_its_settings_ends_the_start(tmp_path: Path) -> N
     assert "plain pool:" in ended.stderr
     assert "kv_cache" in ended.stderr
     assert time.monotonic() - began < 60
-    assert left_behind() == []
+    assert left_behind(tmp_path) == []
 
 
 @pytest.mark.timeout(600)
@@ -171,7 +173,20 @@ def test_nothing_is_left_after_ctrl_c(tmp_path: Path) -> None:
     _, alive = psutil.wait_procs(processes, timeout=10)
     assert [" ".join(p.cmdline()) for p in alive] == []
     with socket.socket() as free:
+        free.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # closed connections may linger
         free.bind(("127.0.0.1", running.port))
+
+
+def test_the_end_of_ray_is_said_and_leaves_nothing(tmp_path: Path) -> None:
+    """kill -9 of the raylet: one message with a mend, exit code 1 within 20 s, no replica or engine left."""
+    running = Service(tmp_path, settings(speculative={"replicas": 1}, plain={"replicas": 1}))
+    running.__enter__()
+    processes = psutil.Process(running.process.pid).children(recursive=True)
+    next(process for process in processes if process.name() == "raylet").kill()
+    assert running.process.wait(20) == 1
+    assert "raylet has ended" in running.log.read_text()
+    _, alive = psutil.wait_procs(processes, timeout=20)
+    assert [" ".join(p.cmdline())[:100] for p in alive] == []
 
 
 @pytest.mark.long

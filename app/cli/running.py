@@ -1,0 +1,97 @@
+"""A running `serve`: what it watches until it is told to stop."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import psutil
+from rich.console import Console
+
+from app.cli.settings import SettingsError, unchanging
+from app.cli.signals import Signals
+from app.cli.startup import StartFailed, failed_pool
+from autoscaling.types import Role
+from deployments import local_cluster
+from deployments.local_config import ServiceSettings
+
+TICK_S = 0.2
+LOOK_S = 1.0
+RAY_PROCESSES = ("raylet", "gcs_server")
+
+
+class RayGone(Exception):  # noqa: N818  # an outcome for the user
+    """Ray's own processes have ended; nothing can be served or drained any more."""
+
+
+def until_stopped(
+    wanted: ServiceSettings, read: Callable[[], ServiceSettings], signals: Signals, console: Console
+) -> ServiceSettings:
+    """Wait for a stop signal; returns the settings in force then.
+
+    On SIGUSR1 what the settings file says now is deployed, without losing a stream; what cannot start is
+    taken back.  Raises RayGone.
+    """
+    slots = wanted.slots
+    before: ServiceSettings | None = None  # to go back to, while a rollout is under way
+    looked_at = 0.0
+    while not signals.stop.wait(TICK_S):
+        if signals.reload.is_set():
+            signals.reload.clear()
+            try:
+                changed = unchanging(wanted, read(), slots)
+            except SettingsError as error:
+                console.print(f"[red]settings not taken, the old ones stay:[/red] {error}")
+                continue
+            local_cluster.redeploy(changed)
+            console.print("settings taken: what changed is being rolled out")
+            before, wanted = wanted, changed
+        if time.monotonic() - looked_at > LOOK_S:
+            looked_at = time.monotonic()
+            check_ray()
+            if before is not None:
+                before, wanted = _follow(before, wanted, console)
+    return wanted
+
+
+def check_ray() -> None:
+    """Raise RayGone when the raylet or the GCS of our cluster has ended."""
+    alive = set()
+    for child in psutil.Process().children():
+        try:
+            if child.status() != psutil.STATUS_ZOMBIE:
+                alive.add(child.name())
+        except psutil.Error:
+            continue
+    for name in RAY_PROCESSES:
+        if name not in alive:
+            raise RayGone(
+                f"Ray's {name} has ended, and with it the service; everything else is being stopped\n"
+                "mend: look for the reason (memory?) in /tmp/ray/session_latest/logs, then start again"
+            )
+
+
+def _follow(
+    before: ServiceSettings, wanted: ServiceSettings, console: Console
+) -> tuple[ServiceSettings | None, ServiceSettings]:
+    """One look at a rollout: done, under way, or failed and taken back."""
+    counts = local_cluster.replica_counts()
+    try:
+        for role in Role:
+            found = counts.get(role.value)
+            if found is not None:
+                failed_pool(role, found)
+    except StartFailed as error:
+        console.print(f"[red]the new settings cannot start, going back to the old ones:[/red] {error}")
+        local_cluster.redeploy(before)
+        return None, before
+    complete = all(
+        (found := counts.get(role.value)) is not None
+        and found.status == "HEALTHY"
+        and found.running == wanted.pool(role).replicas
+        for role in Role
+    )
+    if complete:
+        console.print("rollout complete")
+        return None, wanted
+    return before, wanted

@@ -1,0 +1,111 @@
+"""Which bodies are refused before a replica sees them, and what a request weighs."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import pytest
+
+from app.errors import ApiError
+from app.shape import sequences
+
+MESSAGES = [{"role": "user", "content": "x"}]
+
+
+def count(n: int = 1, limit: int | None = 2048, **fields: Any) -> int:
+    return sequences(json.dumps(fields).encode(), n, limit)
+
+
+@pytest.mark.parametrize(
+    ("fields", "n", "expected"),
+    [
+        ({"messages": MESSAGES}, 1, 1),
+        ({"messages": MESSAGES}, 5, 5),
+        ({"prompt": "x"}, 2, 2),
+        ({"prompt": ["a", "b", "c"]}, 2, 6),
+        ({"prompt": [1, 2, 3]}, 1, 1),
+        ({"prompt": [[1, 2], [3]]}, 3, 6),
+        ({"prompt": []}, 1, 1),
+        ({"prompt": None}, 1, 1),
+        ({}, 1, 1),
+    ],
+)
+def test_sequences_are_n_times_prompts(fields: dict[str, Any], n: int, expected: int) -> None:
+    """One prompt is a string or a list of token ids; several are lists of either."""
+    assert expected == count(n, **fields)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"messages": [{"role": "user", "content": [{"type": "text", "text": "hi"}]}]},
+        {"messages": [{"role": "user", "content": None}, {"role": "assistant", "tool_calls": [{"id": "1"}]}]},
+        {"messages": MESSAGES * 4096},
+        {"messages": "x"},  # the engine's to refuse: one error
+        {"prompt": 5},
+        {"messages": MESSAGES, "stop": ["a", "b"], "tools": [{}], "logit_bias": {"5": 1}},
+        {"messages": MESSAGES, "allowed_token_ids": list(range(49152))},
+        {"messages": MESSAGES, "response_format": {"type": "json_schema", "json_schema": {"a": [1] * 9999}}},
+    ],
+)
+def test_ordinary_bodies_pass(fields: dict[str, Any]) -> None:
+    """What a client has reason to send is not limited, and what is wrong once is the engine's to say."""
+    assert count(**fields) == 1
+
+
+@pytest.mark.parametrize(
+    ("fields", "param"),
+    [
+        ({"messages": [1]}, "messages"),
+        ({"messages": MESSAGES * 4097}, "messages"),
+        ({"messages": [{"content": [1]}]}, "messages.content"),
+        ({"messages": [{"content": [{}] * 4097}]}, "messages.content"),
+        ({"messages": [{"tool_calls": [{}] * 4097}]}, "messages.tool_calls"),
+        ({"prompt": [{}]}, "prompt"),
+        ({"prompt": ["a", 1]}, "prompt"),
+        ({"prompt": [[1, "a"]]}, "prompt"),
+        ({"prompt": [1.5]}, "prompt"),
+        ({"prompt": ["a"] * 129}, "prompt"),
+        ({"messages": MESSAGES, "stop": ["a"] * 4097}, "stop"),
+        ({"messages": MESSAGES, "unknown": [1] * 4097}, "unknown"),
+        ({"messages": MESSAGES, "logit_bias": {str(i): 1 for i in range(4097)}}, "logit_bias"),
+    ],
+)
+def test_dear_bodies_are_refused(fields: dict[str, Any], param: str) -> None:
+    """Wrong elements in a list, and lists without end, are a 400 that names the field."""
+    with pytest.raises(ApiError) as raised:
+        count(**fields)
+    assert (400, "invalid_value", param) == (
+        raised.value.status,
+        raised.value.code,
+        raised.value.answer.param,
+    )
+
+
+def test_too_many_sequences() -> None:
+    """n times prompts is limited to 128."""
+    assert count(128, messages=MESSAGES) == 128
+    for n, fields in ((129, {"messages": MESSAGES}), (2, {"prompt": ["a"] * 65})):
+        with pytest.raises(ApiError) as raised:
+            count(n, **fields)
+        assert raised.value.answer.param == "n"
+
+
+def test_token_ids_beyond_the_context() -> None:
+    """More ids than any replica's context is context_length_exceeded, at once."""
+    assert count(prompt=[1] * 2048) == 1
+    for prompt in ([1] * 2049, [[1] * 2049]):
+        with pytest.raises(ApiError) as raised:
+            count(prompt=prompt)
+        assert raised.value.code == "context_length_exceeded"
+
+
+def test_a_hostile_body_is_judged_in_a_moment() -> None:
+    """Four million wrong elements cost well under a second (it took a replica minutes)."""
+    body = b'{"messages":[' + b"1," * 3_900_000 + b"1]}"
+    began = time.monotonic()
+    with pytest.raises(ApiError):
+        sequences(body, 1, 2048)
+    assert time.monotonic() - began < 3
