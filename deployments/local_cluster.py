@@ -9,6 +9,7 @@ import contextlib
 import io
 import logging
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -49,7 +50,7 @@ def ray_environment(settings: ServiceSettings) -> dict[str, str]:
     }
     if settings.front == "haproxy":
         stats, metrics = free_ports(2)
-        folder = f"/tmp/twinpool-haproxy-{settings.port}"  # noqa: S108  # HAProxy's socket paths are short
+        folder = haproxy_folder(settings)
         found |= {
             "RAY_SERVE_ENABLE_HA_PROXY": "1",
             # Time for load balancers to forget an ingress; ours is on this machine and needs under 1 s.
@@ -64,6 +65,21 @@ def ray_environment(settings: ServiceSettings) -> dict[str, str]:
             "RAY_SERVE_HAPROXY_NBTHREAD": str(min(4, os.cpu_count() or 1)),
         }
     return found
+
+
+def haproxy_folder(settings: ServiceSettings) -> str:
+    """Where HAProxy's files are; short, since socket paths are limited to about 100 characters."""
+    return f"/tmp/twinpool-haproxy-{settings.port}"  # noqa: S108
+
+
+def remove_traces(settings: ServiceSettings) -> None:
+    """Remove HAProxy's files after the end."""
+    shutil.rmtree(haproxy_folder(settings), ignore_errors=True)
+
+
+def log_folder() -> str:
+    """Where the newest Ray session, which is ours right after its start, keeps its logs."""
+    return f"{os.path.realpath('/tmp/ray/session_latest')}/logs"  # noqa: S108
 
 
 @contextmanager

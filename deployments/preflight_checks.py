@@ -197,15 +197,21 @@ def check_port(port: Port) -> Finding:
             "port",
             False,
             f"{port.host}:{port.number} cannot be used: {port.reason} (PORT)",
-            f"choose another: make serve PORT={max(port.number + 1, 8001)}",
+            f"choose another: {_free_choice(port.number)}",
         )
     owner = f" by {port.owner}" if port.owner else ""
     return Finding(
         "port",
         False,
         f"port {port.number} on {port.host} is taken{owner} (PORT)",
-        f"end that process, or choose another: make serve PORT={port.number + 1}",
+        f"stop what runs there (another `twinpool serve`: Ctrl-C in its terminal), "
+        f"or choose another port: {_free_choice(port.number)}",
     )
+
+
+def _free_choice(number: int) -> str:
+    """How to name another port; one that exists."""
+    return f"make serve PORT={number + 1 if 1024 <= number < 65535 else 8001}"
 
 
 def _dotted(version: tuple[int, int]) -> str:

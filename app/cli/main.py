@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
+from typing import Annotated
+
 import typer
 
 from app.cli.serve import serve
@@ -16,6 +19,23 @@ cli = typer.Typer(
     add_completion=False,
     pretty_exceptions_show_locals=False,
 )
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        print(f"twinpool {version('twinpool')}")
+        raise typer.Exit(OK)
+
+
+@cli.callback()
+def options(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Serve one model from a speculative and a plain pool of vLLM replicas."""
+
+
 cli.command()(serve)
 cli.command()(status)
 

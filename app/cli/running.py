@@ -41,7 +41,10 @@ def until_stopped(
             try:
                 changed = unchanging(wanted, read(), slots)
             except SettingsError as error:
-                console.print(f"[red]settings not taken, the old ones stay:[/red] {error}")
+                console.print(f"settings not taken, the old ones stay: {error}", style="red")
+                continue
+            if changed == wanted:
+                console.print("settings taken: nothing has changed")
                 continue
             local_cluster.redeploy(changed)
             console.print("settings taken: what changed is being rolled out")
@@ -67,7 +70,7 @@ def check_ray() -> None:
         if name not in alive:
             raise RayGone(
                 f"Ray's {name} has ended, and with it the service; everything else is being stopped\n"
-                "mend: look for the reason (memory?) in /tmp/ray/session_latest/logs, then start again"
+                "mend: look for the reason (memory?) in {local_cluster.log_folder()}, then start again"
             )
 
 
@@ -82,7 +85,7 @@ def _follow(
             if found is not None:
                 failed_pool(role, found)
     except StartFailed as error:
-        console.print(f"[red]the new settings cannot start, going back to the old ones:[/red] {error}")
+        console.print(f"the new settings cannot start, going back to the old ones: {error}", style="red")
         local_cluster.redeploy(before)
         return None, before
     complete = all(

@@ -13,46 +13,49 @@ import typer
 from rich.console import Console
 
 from app.cli.checks import CannotServe, check_machine, prepare_models
-from app.cli.running import RayGone, check_ray, until_stopped
+from app.cli.draining import drain
+from app.cli.running import RayGone, until_stopped
 from app.cli.settings import Options, SettingsError, is_loopback, load
-from app.cli.signals import Signals, adopt_orphans, end_children, listening
+from app.cli.signals import adopt_orphans, end_children, listening
 from app.cli.startup import StartFailed, follow_start
 from app.cli.try_it import own_command, suggestions
 from deployments import local_cluster
 from deployments.local_config import ServiceSettings
 
 FINDING, USAGE = 1, 2
-OPEN_POLL_S = 0.3
-WORD_EVERY_S = 5.0
 
-console = Console(stderr=True, highlight=False, soft_wrap=True)
+# No markup: a path or an error may hold square brackets.
+console = Console(stderr=True, highlight=False, soft_wrap=True, markup=False)
 
 
 def serve(
     host: Annotated[
-        str | None, typer.Option(help="Address to listen on; loopback needs no keys.  [default: 127.0.0.1]")
+        str | None,
+        typer.Option(
+            help="Address to listen on; beyond loopback see --insecure-no-auth. (default: 127.0.0.1)"
+        ),
     ] = None,
-    port: Annotated[int | None, typer.Option(help="Port to listen on.  [default: 8000]")] = None,
+    port: Annotated[int | None, typer.Option(help="Port to listen on. (default: 8000)")] = None,
     engine: Annotated[
-        str | None, typer.Option(help="vllm, or simulated (no model, no torch).  [default: vllm]")
+        str | None, typer.Option(help="vllm, or simulated (no model, no torch). (default: vllm)")
     ] = None,
     model: Annotated[
-        str | None, typer.Option(help="embedded, a model folder, or a hub id.  [default: embedded]")
+        str | None, typer.Option(help="embedded, a model folder, or a hub id. (default: embedded)")
     ] = None,
     served_name: Annotated[
-        str | None, typer.Option(help="Model name in the API.  [default: smollm2-135m]")
+        str | None, typer.Option(help="Model name in the API. (default: smollm2-135m)")
     ] = None,
     speculation: Annotated[
-        str | None, typer.Option(help="vLLM's speculative_config as JSON.  [default: n-gram, K = 4]")
+        str | None, typer.Option(help="vLLM's speculative_config as JSON. (default: n-gram, K = 4)")
     ] = None,
     speculative_replicas: Annotated[
-        int | None, typer.Option(help="Replicas of the speculative pool.  [default: 1]")
+        int | None, typer.Option(help="Replicas of the speculative pool. (default: 1)")
     ] = None,
     plain_replicas: Annotated[
-        int | None, typer.Option(help="Replicas of the plain pool.  [default: 1]")
+        int | None, typer.Option(help="Replicas of the plain pool. (default: 1)")
     ] = None,
     front: Annotated[
-        str | None, typer.Option(help="proxy (Serve's own) or haproxy.  [default: proxy]")
+        str | None, typer.Option(help="proxy (Serve's own) or haproxy. (default: proxy)")
     ] = None,
     settings: Annotated[
         Path | None,
@@ -83,14 +86,14 @@ def serve(
         wanted = load(options)
         _refuse_open_door(wanted.host, insecure_no_auth)
     except SettingsError as error:
-        console.print(f"[red]error:[/red] {error}")
+        console.print(f"error: {error}", style="red")
         raise typer.Exit(USAGE) from error
     try:
         check_machine(wanted, console)
         prepare_models(wanted, console)
         _run(wanted, lambda: load(options))
     except (CannotServe, StartFailed) as error:
-        console.print(f"[red]error:[/red] {error}")
+        console.print(f"error: {error}", style="red")
         raise typer.Exit(FINDING) from error
 
 
@@ -103,7 +106,7 @@ def _refuse_open_door(host: str, insecure: bool) -> None:
             f"--host {host} is reachable by others and no API key is configured: "
             "listen on 127.0.0.1, or say --insecure-no-auth if everyone may use it"
         )
-    console.print(f"[bold red]warning:[/bold red] anyone who can reach {host} may use this service")
+    console.print(f"warning: anyone who can reach {host} may use this service", style="bold red")
 
 
 def _run(wanted: ServiceSettings, read: Callable[[], ServiceSettings]) -> None:
@@ -114,13 +117,19 @@ def _run(wanted: ServiceSettings, read: Callable[[], ServiceSettings]) -> None:
     with listening() as signals:
         try:
             with local_cluster.local_cluster(wanted), _ending_with_ray():
+                signals.install()  # again: ray.init has put its own handler for SIGTERM
+                console.print(f"logs: {local_cluster.log_folder()}")
                 if follow_start(wanted, url, console, signals.stop):
-                    console.print(f"[green]ready[/green] after {time.monotonic() - began:.0f} s")
+                    seconds = time.monotonic() - began
+                    console.print(f"ready after {seconds:.0f} s, pid {os.getpid()}", style="green")
                     print(suggestions(url, wanted.plain.engine.served_name, own_command()), flush=True)
                     wanted = until_stopped(wanted, read, signals, console)
-                _drain(wanted, signals)
+                    drain(wanted, signals, console)
+                else:
+                    console.print("start cancelled, stopping")
         finally:
             end_children()
+            local_cluster.remove_traces(wanted)
     console.print("stopped")
 
 
@@ -130,37 +139,6 @@ def _ending_with_ray() -> Iterator[None]:
     try:
         yield
     except RayGone as error:
-        console.print(f"[red]error:[/red] {error}")
+        console.print(f"error: {error}", style="red")
         end_children(grace_s=0.0)
         os._exit(FINDING)
-
-
-def _drain(wanted: ServiceSettings, signals: Signals) -> None:
-    """Refuse new requests, let open answers finish, end the replicas; a second Ctrl-C cuts them."""
-    signals.stop.clear()
-    limit_s = local_cluster.drain_limit_s(wanted)
-    console.print("draining: open answers finish, new requests are refused; Ctrl-C again cuts them")
-    deadline = time.monotonic() + limit_s
-    try:
-        local_cluster.refuse_new()
-        # The ingresses learn of it at their next fetch, the controller of the rest a report later.
-        signals.stop.wait(2.0)
-        _wait(signals, deadline, lambda: local_cluster.open_requests() == 0)
-    except Exception as error:  # no controller: Serve's own drain of each replica is the fallback
-        console.print(
-            f"  the controller does not answer ({type(error).__name__}); each replica drains by itself"
-        )
-    local_cluster.delete()
-    _wait(signals, deadline, local_cluster.deleted)
-
-
-def _wait(signals: Signals, deadline: float, done: Callable[[], bool]) -> None:
-    """Poll until `done`, the deadline, or an impatient user; a sign of life every few seconds."""
-    began = shown = time.monotonic()
-    while not done() and time.monotonic() < deadline and not signals.stop.wait(OPEN_POLL_S):
-        check_ray()
-        if time.monotonic() - shown > WORD_EVERY_S:
-            shown = time.monotonic()
-            console.print(
-                f"  still draining after {shown - began:.0f} s, at most {deadline - shown:.0f} s more"
-            )

@@ -9,7 +9,6 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import psutil
@@ -17,33 +16,40 @@ import psutil
 IMPATIENT = 3  # the third stop signal ends everything at once
 
 
-@dataclass(frozen=True, slots=True)
 class Signals:
-    """Events that the handlers set."""
+    """Events that the handlers set; `install` puts the handlers in place, again if need be."""
 
-    stop: threading.Event
-    reload: threading.Event
+    def __init__(self) -> None:
+        self.stop = threading.Event()
+        self.reload = threading.Event()
+        self._stops = 0
+
+    def install(self) -> dict[int, Any]:
+        """Ctrl-C, SIGTERM and a closed terminal stop; SIGUSR1 rereads the settings.  Returns the former."""
+        handlers = {
+            signal.SIGINT: self._on_stop,
+            signal.SIGTERM: self._on_stop,
+            signal.SIGHUP: self._on_stop,
+            signal.SIGUSR1: self._on_reload,
+        }
+        return {number: signal.signal(number, handler) for number, handler in handlers.items()}
+
+    def _on_stop(self, _number: int, _frame: Any) -> None:
+        self._stops += 1
+        if self._stops >= IMPATIENT:
+            end_children()
+            os._exit(130)
+        self.stop.set()
+
+    def _on_reload(self, _number: int, _frame: Any) -> None:
+        self.reload.set()
 
 
 @contextlib.contextmanager
 def listening() -> Iterator[Signals]:
-    """Ctrl-C, SIGTERM and a closed terminal stop; SIGUSR1 reloads the settings file."""
-    signals = Signals(threading.Event(), threading.Event())
-    seen = 0
-
-    def stop(_number: int, _frame: Any) -> None:
-        nonlocal seen
-        seen += 1
-        if seen >= IMPATIENT:
-            end_children()
-            os._exit(130)
-        signals.stop.set()
-
-    def reload(_number: int, _frame: Any) -> None:
-        signals.reload.set()
-
-    handlers = {signal.SIGINT: stop, signal.SIGTERM: stop, signal.SIGHUP: stop, signal.SIGUSR1: reload}
-    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+    """Handle signals while this lasts."""
+    signals = Signals()
+    before = signals.install()
     try:
         yield signals
     finally:

@@ -57,7 +57,7 @@ def follow_start(settings: ServiceSettings, url: str, console: Console, stop: th
         if now - began > limit_s:
             raise StartFailed(
                 f"not ready after {limit_s:.0f} s ({_word(settings, shown)}): "
-                "raise start_timeout_s of the pool if the model is large, or see Ray's logs in /tmp/ray"
+                "raise start_timeout_s of the pool if the model is large, or see the logs"
             )
     return False
 

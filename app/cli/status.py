@@ -34,6 +34,8 @@ def status(
         print(f"error: -o is text or json, not {output}", file=sys.stderr)
         raise typer.Exit(CANNOT_TELL)
     address = (url or os.environ.get("TWINPOOL_URL") or DEFAULT_URL).rstrip("/")
+    if "://" not in address:
+        address = f"http://{address}"
     if watch and not as_json and output == "text":
         _watch(address)
         return

@@ -12,10 +12,10 @@ TEXT = (
     "When the wind turns, the wheel turns, and the stones begin to grind."
 )
 # Copying: an n-gram drafter finds each continuation in the prompt.
-TASK = f"Text:\n{TEXT}\n\nThe same text, copied:\n{TEXT[:30]}"
+TASK = f"Text:\n{TEXT}\n\nThe same text, copied:\n{TEXT[:27]}"
 
 
-def suggestions(url: str, model: str, command: str = "twinpool") -> str:
+def suggestions(url: str, model: str, command: str = ".venv/bin/twinpool") -> str:
     """Three commands to paste; `command` is how this program is called."""
     return f"""
 serving on {url}

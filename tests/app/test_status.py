@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -88,6 +89,7 @@ def test_with_both_pools() -> None:
         "PlainPoolServing": (True, "ReplicaAccepting"),
         "ControllerReachable": (True, "Answered"),
         "OneModel": (None, "Unknown"),
+        "TakingRequests": (True, "Open"),
     }
     assert {item["message"] for item in found["conditions"]} == {""}
 
@@ -146,3 +148,12 @@ def test_two_models_at_once_are_said() -> None:
             for role, fingerprint in zip(("speculative", "plain"), fingerprints, strict=True)
         }
         assert expected == conditions(status(Membership(), Known({"pools": pools}, 0.0)))["OneModel"]
+
+
+def test_a_stopping_service_is_not_ready() -> None:
+    """While the service is taken down no new request is taken, and the status says so."""
+    membership = Membership()
+    membership.accept(replace(snapshot(view("a", Role.PLAIN)), stopping=True), 0.0)
+    found = status(membership)
+    assert found["ready"] is False
+    assert conditions(found)["TakingRequests"] == (False, "Stopping")

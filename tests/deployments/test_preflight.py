@@ -128,12 +128,14 @@ def test_a_good_machine_is_shown_nothing(plan: Plan) -> None:
         (
             {"port": Port("127.0.0.1", 8000, False, owner="process 4711 (jupyter)")},
             "port 8000 on 127.0.0.1 is taken by process 4711 (jupyter) (PORT)",
-            "end that process, or choose another: make serve PORT=8001",
+            "stop what runs there (another `twinpool serve`: Ctrl-C in its terminal), "
+            "or choose another port: make serve PORT=8001",
         ),
         (
             {"port": Port("127.0.0.1", 8000, False)},
             "port 8000 on 127.0.0.1 is taken (PORT)",
-            "end that process, or choose another: make serve PORT=8001",
+            "stop what runs there (another `twinpool serve`: Ctrl-C in its terminal), "
+            "or choose another port: make serve PORT=8001",
         ),
         (
             {"port": Port("127.0.0.1", 80, False, reason="Permission denied")},

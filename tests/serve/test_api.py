@@ -305,6 +305,17 @@ def test_a_request_weighs_its_sequences(service: Service) -> None:
     assert wide.join(60).complete
 
 
+def test_one_request_id_comes_back(service: Service) -> None:
+    """The client's id, once; a new one, once, where it sent none."""
+    for sent in ({"x-request-id": "mine-1"}, {}):
+        for path in ("/v1/chat/completions", "/v1/completions"):
+            prompt = {"model": MODEL, "prompt": "Hi", "max_tokens": 1}
+            body = chat("Hi", max_tokens=1) if "chat" in path else prompt
+            found = service.post(body, path=path, headers=sent).headers.get_list("x-request-id")
+            assert len(found) == 1
+            assert sent.get("x-request-id", found[0]) == found[0]
+
+
 def test_models(service: Service) -> None:
     """The served model and its tier aliases are listed and found one by one; others are 404."""
     listed = [card["id"] for card in service.get("/v1/models").json()["data"]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -159,17 +160,22 @@ def burst(port: int, count: int) -> None:
     assert statuses.count(200) > 0
 
 
-def test_nothing_is_left_after_ctrl_c(tmp_path: Path) -> None:
-    """An open stream finishes during the drain; then no process and no port of the service is left."""
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_nothing_is_left_after_a_stop(tmp_path: Path, number: signal.Signals) -> None:
+    """An open stream finishes during the drain, new work is refused; then no process and no port is left."""
     from tests.service import Stream
 
     with Service(tmp_path, settings(speculative={"replicas": 1}, plain={"replicas": 1})) as running:
-        stream = Stream(running, chat("x", max_tokens=300, ignore_eos=True))
+        stream = Stream(running, chat("x", max_tokens=600, ignore_eos=True))
         assert stream.began.wait(10)
         processes = psutil.Process(running.process.pid).children(recursive=True)
-        running.stop()
-        assert stream.join(30).complete, (stream.errors, stream.fault)
-        assert running.process.returncode == 0
+        running.process.send_signal(number)
+        running.wait(lambda: running.get("/ready").status_code == 503, 5, "the ingress to refuse")
+        refused = running.post(chat("Hi"))
+        assert (503, "not_ready") == (refused.status_code, refused.json()["error"]["code"])
+        assert running.status()["ready"] is False
+        assert running.process.wait(60) == 0
+        assert stream.join(5).complete, (stream.errors, stream.fault)
     _, alive = psutil.wait_procs(processes, timeout=10)
     assert [" ".join(p.cmdline()) for p in alive] == []
     with socket.socket() as free:
