@@ -47,7 +47,7 @@ class Service:
             )
 
     def __enter__(self) -> Service:
-        self.wait(lambda: "ready" in self.words(), START_LIMIT_S, "the service to be ready")
+        self.wait(lambda: "ready after" in self.words(), START_LIMIT_S, "the service to be ready")
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -56,7 +56,7 @@ class Service:
     def words(self) -> str:
         """What the command has printed; raises when it has ended."""
         text = self.log.read_text()
-        if self.process.poll() is not None and "ready" not in text:
+        if self.process.poll() is not None and "ready after" not in text:
             raise AssertionError(f"serve ended with {self.process.returncode}:\n{text[-3000:]}")
         return text
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from rich.console import Console
 
-from app.cli.running import RayGone, check_ray
+from app.cli.ray_watch import RayGone, check_ray
 from app.cli.signals import Signals
 from deployments import local_cluster
 from deployments.local_config import ServiceSettings

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-import psutil
 from rich.console import Console
 
+from app.cli.ray_watch import check_ray
 from app.cli.settings import SettingsError, unchanging
 from app.cli.signals import Signals
 from app.cli.startup import StartFailed, failed_pool
@@ -17,11 +17,6 @@ from deployments.local_config import ServiceSettings
 
 TICK_S = 0.2
 LOOK_S = 1.0
-RAY_PROCESSES = ("raylet", "gcs_server")
-
-
-class RayGone(Exception):  # noqa: N818  # an outcome for the user
-    """Ray's own processes have ended; nothing can be served or drained any more."""
 
 
 def until_stopped(
@@ -55,23 +50,6 @@ def until_stopped(
             if before is not None:
                 before, wanted = _follow(before, wanted, console)
     return wanted
-
-
-def check_ray() -> None:
-    """Raise RayGone when the raylet or the GCS of our cluster has ended."""
-    alive = set()
-    for child in psutil.Process().children():
-        try:
-            if child.status() != psutil.STATUS_ZOMBIE:
-                alive.add(child.name())
-        except psutil.Error:
-            continue
-    for name in RAY_PROCESSES:
-        if name not in alive:
-            raise RayGone(
-                f"Ray's {name} has ended, and with it the service; everything else is being stopped\n"
-                "mend: look for the reason (memory?) in {local_cluster.log_folder()}, then start again"
-            )
 
 
 def _follow(

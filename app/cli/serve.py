@@ -14,9 +14,10 @@ from rich.console import Console
 
 from app.cli.checks import CannotServe, check_machine, prepare_models
 from app.cli.draining import drain
-from app.cli.running import RayGone, until_stopped
+from app.cli.ray_watch import RayGone
+from app.cli.running import until_stopped
 from app.cli.settings import Options, SettingsError, is_loopback, load
-from app.cli.signals import adopt_orphans, end_children, listening
+from app.cli.signals import adopt_orphans, end_children, listening, reap_adopted
 from app.cli.startup import StartFailed, follow_start
 from app.cli.try_it import own_command, suggestions
 from deployments import local_cluster
@@ -117,6 +118,7 @@ def _run(wanted: ServiceSettings, read: Callable[[], ServiceSettings]) -> None:
     with listening() as signals:
         try:
             with local_cluster.local_cluster(wanted), _ending_with_ray():
+                reap_adopted()
                 signals.install()  # again: ray.init has put its own handler for SIGTERM
                 console.print(f"logs: {local_cluster.log_folder()}")
                 if follow_start(wanted, url, console, signals.stop):

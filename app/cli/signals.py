@@ -8,11 +8,13 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
 import psutil
 
+REAP_S = 0.5
 IMPATIENT = 3  # the third stop signal ends everything at once
 
 
@@ -62,6 +64,24 @@ def adopt_orphans() -> None:
     if sys.platform == "linux":
         set_child_subreaper = 36  # PR_SET_CHILD_SUBREAPER, linux/prctl.h
         ctypes.CDLL(None).prctl(set_child_subreaper, 1, 0, 0, 0)
+
+
+def reap_adopted() -> None:
+    """Keep collecting adopted processes that have ended; call when our own children have been started.
+
+    Our own, Ray's processes, are Ray's to collect.
+    """
+    own = {child.pid for child in psutil.Process().children()}
+
+    def reap() -> None:
+        while True:
+            time.sleep(REAP_S)
+            for child in psutil.Process().children():
+                with contextlib.suppress(psutil.Error, ChildProcessError):
+                    if child.pid not in own and child.status() == psutil.STATUS_ZOMBIE:
+                        os.waitpid(child.pid, os.WNOHANG)
+
+    threading.Thread(target=reap, name="reaper", daemon=True).start()
 
 
 def end_children(grace_s: float = 5.0) -> None:

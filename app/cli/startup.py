@@ -10,6 +10,7 @@ import urllib.request
 
 from rich.console import Console
 
+from app.cli.ray_watch import check_ray
 from autoscaling.types import Role
 from deployments.local_cluster import Replicas, replica_counts
 from deployments.local_config import ServiceSettings
@@ -28,12 +29,13 @@ class StartFailed(Exception):  # noqa: N818
 def follow_start(settings: ServiceSettings, url: str, console: Console, stop: threading.Event) -> bool:
     """Wait until every replica runs and `/ready` answers; False when stopped first.
 
-    Raises StartFailed for a cause that waiting will not mend.
+    Raises StartFailed for a cause that waiting will not mend, RayGone when Ray has ended.
     """
     began = word_at = time.monotonic()
     shown: dict[str, int] = {}
     limit_s = max(settings.pool(role).start_timeout_s for role in Role)
     while not stop.wait(TICK_S):
+        check_ray()
         now = time.monotonic()
         counts = replica_counts()
         for role in Role:
