@@ -30,10 +30,12 @@ def slow(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 
 def slow_engine() -> dict[str, Any]:
-    return {"simulation": {"step_base_s": STEP_S, "step_per_token_s": 0.0}}
+    # A context in which 180 s of steps fit.
+    return {"simulation": {"step_base_s": STEP_S, "step_per_token_s": 0.0}, "max_model_len": 8192}
 
 
 def stream_of(service: Service, seconds: float, pool: str) -> Stream:
+    """A stream of so many seconds on a plain engine; a speculative one says the same in fewer steps."""
     body = chat(
         "x", max_tokens=int(seconds / STEP_S), ignore_eos=True, stream_options={"include_usage": True}
     )
@@ -90,6 +92,7 @@ def ingress_update_under(service: Service, seconds: float) -> None:
         time.sleep(0.3)
     for stream in streams:
         assert stream.complete, (stream.errors, stream.fault)
+        assert stream.tokens == int(seconds / STEP_S)
     assert replicas == {
         replica["id"] for pool in ("speculative", "plain") for replica in service.replicas(pool)
     }
