@@ -127,10 +127,6 @@ class Ingress:
     def _views(self) -> list[Any]:
         return [candidate.replica for candidate in self._membership.candidates_view(time.monotonic())]
 
-    async def inflight(self) -> dict[str, int]:
-        """Open requests and retries of this ingress, for tests and diagnosis."""
-        return {"inflight": self._membership.total_inflight, "retries": self._relay.retries}
-
     async def __del__(self) -> None:
         """Stop fetching and close the connections."""
         if hasattr(self, "_poll_task"):

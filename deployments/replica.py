@@ -11,7 +11,6 @@ import logging
 import os
 import secrets
 import time
-from typing import Any
 
 import ray
 from ray import serve
@@ -169,17 +168,6 @@ class Replica:
         """Raise when the engine has been condemned; Serve then replaces this replica."""
         if self._state is ReplicaState.FAILED:
             raise RuntimeError(f"the engine of replica {self._id} is dead or hung")
-
-    async def record(self) -> dict[str, Any]:
-        """This replica's process and counters, for tests and diagnosis."""
-        return {
-            "replica_id": self._id,
-            "pid": os.getpid(),
-            "engine": self._engine.processes(),
-            "inflight": self._gate.inflight,
-            "accepted": self._gate.accepted,
-            "unfinished": self._engine.unfinished(),
-        }
 
     async def __del__(self) -> None:
         """Drain: refuse new work, let the open streams end, then end the engine."""

@@ -35,11 +35,6 @@ def drain(wanted: ServiceSettings, signals: Signals, console: Console) -> None:
         )
     if signals.stop.is_set():
         console.print("cutting what is still open")
-    end_replicas(signals, deadline, console)
-
-
-def end_replicas(signals: Signals, deadline: float, console: Console) -> None:
-    """Have Serve delete the application and wait until its last replica has ended."""
     local_cluster.delete()
     _wait(signals, deadline, console, local_cluster.deleted)
 
