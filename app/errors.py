@@ -4,7 +4,8 @@
     ├── the caller's to mend          400 invalid_json, invalid_body, invalid_value, invalid_request,
     │   (permanent)                       parameter_not_supported, unsafe_parameter,
     │                                     context_length_exceeded
-    │                                 404 model_not_found, not_found    405 method_not_allowed
+    │                                 403 admin_not_allowed             405 method_not_allowed
+    │                                 404 model_not_found, not_found    409 conflict
     │                                 413 request_too_large             415 unsupported_media_type
     ├── come back later               429 rate_limit_exceeded
     │   (Retry-After)                 503 no_capacity, not_ready, engine_dead
@@ -100,6 +101,34 @@ def invalid_type(param: str, expected: str) -> ApiError:
     return _error(Code.INVALID_VALUE, f"{param} must be {expected}.", param)
 
 
+def unknown_field(param: str, known: Iterable[str]) -> ApiError:
+    """Say that a body of the operator has a field that nobody reads."""
+    words = ", ".join(known)
+    return _error(
+        Code.INVALID_VALUE, f"There is no field {_echo(param)} here; fields: {words}.", param[:_ECHO]
+    )
+
+
+def refused_field(param: str | None, reason: str) -> ApiError:
+    """Say what is wrong with what the operator asks for; without `param`, with no single field."""
+    return _error(Code.INVALID_REQUEST if param is None else Code.INVALID_VALUE, reason, param)
+
+
+def admin_not_allowed(reason: str) -> ApiError:
+    """Say why nothing may be changed by this request, and what would be allowed."""
+    return _error(Code.ADMIN_NOT_ALLOWED, reason)
+
+
+def conflict(reason: str) -> ApiError:
+    """Say what of the present state stands against what the operator asks for."""
+    return _error(Code.CONFLICT, reason)
+
+
+def nothing_named(reason: str, param: str | None = None) -> ApiError:
+    """Say that there is no such revision, override or record."""
+    return _error(Code.NOT_FOUND, reason, param)
+
+
 def parameter_not_supported(parameters: Iterable[str]) -> ApiError:
     """Say that no replica which may serve this request takes all of its parameters."""
     names = sorted(parameters)
@@ -159,6 +188,15 @@ def stopping() -> ApiError:
     """Say that the service is being taken down."""
     message = "This service is stopping and takes no new requests."
     return ApiError(catalogue.answer(Code.NOT_READY, message))
+
+
+def no_controller(reason: str, *, changing: bool) -> ApiError:
+    """Say that the controller gave no answer; of a change nobody knows whether it was made."""
+    unsure = " Whether the change was made is unknown: look at the status before asking again."
+    message = (
+        f"The controller cannot answer: {reason}.{unsure if changing else ''} Requests are still served."
+    )
+    return _error(Code.NOT_READY, message)
 
 
 def replica_lost() -> ApiError:

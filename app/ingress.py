@@ -20,6 +20,7 @@ from starlette.routing import Route as Path
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app import errors
+from app.admin import Admin
 from app.endpoint import GenerationEndpoint
 from app.membership import Membership
 from app.models import model_cards
@@ -63,6 +64,7 @@ class Ingress:
                 Path("/health", _health, methods=["GET"]),
                 Path("/ready", self._ready, methods=["GET"]),
                 Path("/admin/status", self._status, methods=["GET"]),
+                *Admin(self._controller, self._settings.admin_writable).routes(),
             ],
             exception_handlers={HTTPException: _http_error, Exception: _internal_error},
         )
@@ -74,8 +76,9 @@ class Ingress:
         while True:
             try:
                 # Not wait_for: in Python 3.11 it can swallow a cancel that meets the answer.
+                load = msgspec.to_builtins(self._relay.demand.load(self._membership.epoch))
                 async with asyncio.timeout(CALL_LIMIT_S):
-                    found = await self._controller.snapshot.remote(self._id)
+                    found = await self._controller.snapshot.remote(self._id, load)
                 self._membership.accept(msgspec.convert(found, Snapshot), time.monotonic())
             except Exception as error:
                 logger.debug(f"no snapshot: {type(error).__name__}: {error}")

@@ -70,6 +70,11 @@ class Membership:
         return self._snapshot is not None and self._snapshot.stopping
 
     @property
+    def retry_after_s(self) -> int | None:
+        """What a caller without room is told, in seconds; None where no policy says."""
+        return None if self._snapshot is None else self._snapshot.retry_after_s
+
+    @property
     def total_inflight(self) -> int:
         """Requests this ingress has open, on replicas that left included."""
         return sum(self._own.values())

@@ -14,10 +14,11 @@ from contextlib import contextmanager
 from typing import Any
 
 from app import errors
-from app.errors import ApiError
+from app.demand import Demand
+from app.errors import ApiError, Code
 from app.membership import Membership
 from app.retries import RetryBudget
-from app.routing import Route
+from app.routing import Route, preferred_role
 from app.search import Job, Search
 from app.upstream import Lost, NotAccepted, OpenAnswer, Silent, Upstream
 from deployments.engine import Send
@@ -31,12 +32,23 @@ class Relay:
     def __init__(self, membership: Membership, upstream: Upstream) -> None:
         self._membership = membership
         self._upstream = upstream
+        self.demand = Demand()
         self._budget = RetryBudget()
         self._choose = random.Random().randrange  # noqa: S311  # a choice between replicas, nothing secret
         self.retries = 0
 
     async def serve(self, job: Job, send: Send) -> None:
         """Answer `job`; raises ApiError when nothing has been sent yet."""
+        preferred = preferred_role(job.tier.tier, job.pin)
+        with self.demand.open(preferred, job.sequences):
+            try:
+                await self._serve(job, send)
+            except ApiError as error:
+                if error.code is Code.NO_CAPACITY:
+                    self.demand.refuse(preferred, job.sequences)
+                raise
+
+    async def _serve(self, job: Job, send: Send) -> None:
         self._budget.request(time.monotonic())
         search = Search(job, self._membership, self._choose)
         retried = False

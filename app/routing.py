@@ -57,6 +57,11 @@ _TIER_REASONS: Final[Mapping[Tier, RouteReason]] = MappingProxyType(
 )
 
 
+def preferred_role(tier: Tier, pin: Role | None) -> Role:
+    """Tell which pool a request is for when both have room."""
+    return pin or (Role.SPECULATIVE if tier is Tier.INTERACTIVE else Role.PLAIN)
+
+
 def route(
     tier: Tier,
     pin: Role | None,
@@ -70,7 +75,7 @@ def route(
 
     Soft room anywhere comes before hard room in the preferred pool.  A pin is never left.
     """
-    preferred = pin or (Role.SPECULATIVE if tier is Tier.INTERACTIVE else Role.PLAIN)
+    preferred = preferred_role(tier, pin)
     roles = (preferred,) if pin else (preferred, preferred.other)
     accepting = _accepting(candidates)
     able = _able(accepting, parameters)

@@ -76,7 +76,7 @@ class Search:
         self._tried |= {replica_id}
         self._refusals += 1
         if self._refusals >= MAX_REFUSALS or now >= self._deadline:
-            raise errors.no_capacity(RETRY_AFTER_S)
+            raise errors.no_capacity(self._retry_after_s())
 
     def lost(self, found: Route) -> None:
         """Note a replica that was lost with this request: a new search begins, without it."""
@@ -90,4 +90,8 @@ class Search:
         if why is Refusal.NO_REPLICA:
             pool = "a replica" if self._job.pin is None else f"a replica of the {self._job.pin} pool"
             return errors.not_ready(f"{pool} to take work", RETRY_AFTER_S)
-        return errors.no_capacity(RETRY_AFTER_S)
+        return errors.no_capacity(self._retry_after_s())
+
+    def _retry_after_s(self) -> float:
+        """The policy's value, by the newest snapshot."""
+        return self._membership.retry_after_s or RETRY_AFTER_S

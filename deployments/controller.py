@@ -1,23 +1,34 @@
-"""The controller: takes the replicas' reports and publishes snapshots to the ingresses.
+"""The controller deployment: takes reports, publishes snapshots and the plan, takes an operator's orders.
 
-Thin IO around `autoscaling.observations`.  Moving capacity between the pools joins it here later.
+Wiring only: what it decides is `autoscaling`, how a tick goes is `control_loop`.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import threading
 import time
+from pathlib import Path
 from typing import Any
 
 import msgspec
-from ray import serve
 
-from autoscaling.observations import Observations
-from autoscaling.types import ReplicaReport
-from deployments.config import APP_NAME
+from autoscaling.finished import Finished
+from autoscaling.observations import Observations, Taken
+from autoscaling.types import SCHEMA, IngressLoad, ReplicaReport, Role, ServeStates
+from deployments import serve_internals
+from deployments.config import ControllerSettings
+from deployments.control_loop import ControlLoop, Ports
+from deployments.control_memory import ControlMemory
+from deployments.control_status import control_status, pool_words
+from deployments.default_policy import default_policy_text
+from deployments.orders import Orders
+from deployments.policy_source import FixedPolicy, PolicySource
+from deployments.policy_use import acting_document
+from deployments.serve_look import serve_states
 from deployments.status import pool_status
 
-SERVE_STATUS_LIMIT_S = 2.0
 FRESH_S = 3.0
 
 
@@ -25,24 +36,78 @@ class Controller:
     """One replica; every method is async and short."""
 
     async def __init__(self) -> None:  # type: ignore[misc]  # Serve awaits it
-        # Without a state store the wall clock orders controller lives.
-        self._epoch = time.time_ns() // 1_000_000
-        self._observations = Observations(self._epoch, time.monotonic())
+        self._settings = ControllerSettings.from_env()
+        self._kept = ControlMemory(self._settings, time.time)
+        epoch = await asyncio.to_thread(self._kept.open)
+        self._observations = Observations(epoch, time.monotonic())
+        path = self._settings.policy
+        source = (
+            FixedPolicy(default_policy_text(self._settings)) if path is None else PolicySource(Path(path))
+        )
+        self._loop = ControlLoop(
+            self._settings,
+            self._observations,
+            self._kept,
+            Ports(look=_Look(), poll=source.poll, now=time.monotonic, wall=time.time),
+        )
+        await asyncio.to_thread(self._loop.restore)
+        self._orders = Orders(self._settings, self._loop, self._kept, time.time)
+        self._finished = Finished()
         self._dropped: dict[str, int] = {}
+        self._ticking = asyncio.create_task(self._loop.run(), name="control")
+
+    # --- replicas ----------------------------------------------------------------------------------
 
     async def report(self, report: dict[str, Any]) -> str:
         """Take one replica's report; answers what became of it."""
-        taken = self._observations.take(msgspec.convert(report, ReplicaReport), time.monotonic())
-        if taken != "taken":
+        found, now = msgspec.convert(report, ReplicaReport), time.monotonic()
+        taken = self._observations.take(found, now)
+        if taken is Taken.TAKEN:
+            new = self._finished.take(found.boot_id, found.finished)
+            self._loop.latencies.take(found.role, new, now)
+        else:
             self._dropped[taken] = self._dropped.get(taken, 0) + 1
         return taken.value
 
-    async def snapshot(self, ingress_id: str) -> dict[str, Any]:
-        """The newest snapshot, for one ingress."""
-        now = time.monotonic()
+    async def admit(self) -> bool:
+        """Whether a new replica may call itself running: Serve's targets are the plan's.
+
+        Before that a new application would be declared ready at Serve's own minimum.
+        """
+        return self._loop.actuated
+
+    # --- ingresses ---------------------------------------------------------------------------------
+
+    async def snapshot(self, ingress_id: str, load: dict[str, Any] | None = None) -> dict[str, Any]:
+        """The newest snapshot, for one ingress, which says what its callers want."""
+        now, state = time.monotonic(), self._loop.state
         self._observations.ingress(ingress_id, now)
-        found: dict[str, Any] = msgspec.to_builtins(self._observations.snapshot(now))
+        if load is not None and load.get("schema") == SCHEMA:
+            said = msgspec.convert(load, IngressLoad)
+            self._loop.demand.take(ingress_id, said, now)
+            if said.epoch is not None and said.epoch > self._observations.epoch:
+                self._observations.succeed(said.epoch, now)
+        document = acting_document(state, self._loop.default)
+        found: dict[str, Any] = msgspec.to_builtins(
+            self._observations.snapshot(
+                now,
+                None if state.policy is None else state.policy.pools,
+                document.spec.overload.retry_after_seconds,
+            )
+        )
         return found
+
+    # --- Ray Serve ---------------------------------------------------------------------------------
+
+    async def record_autoscaling_stats(self) -> dict[str, float]:
+        """The plan, which `deployments.actuator` applies inside Serve's own controller."""
+        return self._loop.plan()
+
+    # --- operators and the command line ------------------------------------------------------------
+
+    async def command(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        """An operator's order or question."""
+        return await self._orders.take(name, arguments)
 
     async def stop_taking(self) -> None:
         """Have the ingresses refuse new requests; open ones go on."""
@@ -57,25 +122,44 @@ class Controller:
         return sum(seen.report.inflight for seen in newest)
 
     async def status(self) -> dict[str, Any]:
-        """Pools and replicas as the controller knows them, joined with Serve's replica states."""
-        states: dict[str, dict[str, int]] | None = None
-        try:
-            states = await asyncio.wait_for(asyncio.to_thread(_serve_states), SERVE_STATUS_LIMIT_S)
-        except Exception:
-            states = None  # unknown, and shown as null
-        now = time.monotonic()
+        """Everything the controller knows; what it does not know is None."""
+        now, wall = time.monotonic(), time.time()
         self._observations.expire(now)
+        serve, state = self._loop.serve, self._loop.state
+        states = None if serve is None else {role.value: pool.states for role, pool in serve.pools.items()}
+        pools = pool_status(self._observations.newest(), states, now)
+        for role in Role:
+            pools[role.value] |= pool_words(state, role, serve)
         return {
-            "epoch": self._epoch,
+            "epoch": self._observations.epoch,
             "dropped_reports": dict(self._dropped),
-            "pools": pool_status(self._observations.newest(), states, now),
+            "state_store": self._kept.describe(),
+            "store_problem": self._kept.problem,
+            "finished": msgspec.to_builtins(self._finished.totals),
+            "pools": pools,
+            **control_status(self._settings, state, serve, self._loop.default, wall),
         }
 
+    async def __del__(self) -> None:
+        """End the loop first: a successor may already be at work."""
+        if hasattr(self, "_ticking"):
+            self._loop.stop()
+            self._ticking.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._ticking
+            self._kept.close()
 
-def _serve_states() -> dict[str, dict[str, int]]:
-    """Deployment name to replica state to count, by Serve's word."""
-    application = serve.status().applications[APP_NAME]
-    return {
-        name: {getattr(state, "value", str(state)): count for state, count in found.replica_states.items()}
-        for name, found in application.deployments.items()
-    }
+
+class _Look:
+    """Asks Ray Serve, one question at a time: one that hangs must not be joined by others."""
+
+    def __init__(self) -> None:
+        self._asking = threading.Lock()
+
+    def __call__(self) -> ServeStates | None:
+        if not self._asking.acquire(blocking=False):
+            return None
+        try:
+            return serve_states(serve_internals.details(), time.monotonic())
+        finally:
+            self._asking.release()

@@ -38,8 +38,10 @@ class Code(StrEnum):
     UNSAFE_PARAMETER = "unsafe_parameter"
     CONTEXT_LENGTH_EXCEEDED = "context_length_exceeded"
     MODEL_NOT_FOUND = "model_not_found"
+    ADMIN_NOT_ALLOWED = "admin_not_allowed"
     NOT_FOUND = "not_found"
     METHOD_NOT_ALLOWED = "method_not_allowed"
+    CONFLICT = "conflict"
     REQUEST_TOO_LARGE = "request_too_large"
     RATE_LIMIT_EXCEEDED = "rate_limit_exceeded"
     NO_CAPACITY = "no_capacity"
@@ -73,8 +75,10 @@ CATALOGUE: Final[Mapping[Code, Entry]] = MappingProxyType(
         Code.UNSAFE_PARAMETER: Entry(400, ErrorType.INVALID_REQUEST, permanent=True),
         Code.CONTEXT_LENGTH_EXCEEDED: Entry(400, ErrorType.INVALID_REQUEST, permanent=True),
         Code.MODEL_NOT_FOUND: Entry(404, ErrorType.NOT_FOUND, permanent=True),
+        Code.ADMIN_NOT_ALLOWED: Entry(403, ErrorType.INVALID_REQUEST, permanent=True),
         Code.NOT_FOUND: Entry(404, ErrorType.NOT_FOUND, permanent=True),
         Code.METHOD_NOT_ALLOWED: Entry(405, ErrorType.INVALID_REQUEST, permanent=True),
+        Code.CONFLICT: Entry(409, ErrorType.INVALID_REQUEST, permanent=True),
         Code.REQUEST_TOO_LARGE: Entry(413, ErrorType.INVALID_REQUEST, permanent=True),
         Code.RATE_LIMIT_EXCEEDED: Entry(429, ErrorType.RATE_LIMIT, permanent=False, retry_after_s=1),
         Code.NO_CAPACITY: Entry(503, ErrorType.SERVER, permanent=False, retry_after_s=1),

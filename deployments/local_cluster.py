@@ -83,7 +83,7 @@ def log_folder() -> str:
 
 
 @contextmanager
-def local_cluster(settings: ServiceSettings, extra_slots: int = 0) -> Iterator[None]:
+def local_cluster(settings: ServiceSettings) -> Iterator[None]:
     """Start Ray and Serve, deploy, and take everything down at the end.
 
     Returns when the deploy has been accepted; replicas come up behind it.
@@ -99,7 +99,7 @@ def local_cluster(settings: ServiceSettings, extra_slots: int = 0) -> Iterator[N
     ray.init(
         address="local",
         num_cpus=8,  # logical; actors here ask for none
-        resources={ENGINE_SLOT: settings.slots + extra_slots},
+        resources={ENGINE_SLOT: settings.ceiling},
         include_dashboard=False,
         log_to_driver=False,
         logging_level="ERROR",

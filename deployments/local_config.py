@@ -12,16 +12,22 @@ from deployments.config import (
     CONTROLLER,
     DEFAULT_SPECULATION,
     INGRESS,
+    ControllerSettings,
     EngineSettings,
     IngressSettings,
     PoolSettings,
+    PoolWorld,
     Settings,
     SimulationSettings,
 )
+from deployments.ports import is_loopback
 
 ENGINE_SLOT = "engine_slot"  # Ray's logical resource: one per replica on the CPU
 INGRESS_EXTRA_S = 35.0  # an ingress outlives the longest stream by Serve's own draining period
 STOP_MARGIN_S = 30.0  # of a pool's Serve deadline, for ending the engine after its last stream
+# How often Serve asks the controller for its plan, and how long it keeps an answer.
+PLAN_INTERVAL_S = 0.25
+PLAN_KEPT_S = 1.25
 # Admission is ours: Serve must never queue at the ingress.
 INGRESS_ONGOING = 100_000
 # Above the 60 s that load balancers keep an idle connection.
@@ -36,6 +42,20 @@ class ServiceSettings(Settings):
     front: Literal["proxy", "haproxy"] = "proxy"
     ingresses: int = Field(1, ge=1, le=16)
     between_chunks_s: float = Field(60.0, gt=0)
+    policy: str | None = Field(None, description="The policy file; a default from these settings without.")
+    state_dir: str | None = Field(
+        None, description="Folder of the controller's state; one of the user's per port without."
+    )
+    record_dir: str | None = Field(
+        None, description="Folder for records of observations and decisions; none are kept without."
+    )
+    slots: int | None = Field(
+        None,
+        ge=1,
+        le=4096,
+        description="Engine slots, or accelerators, of this machine for both pools: the ceiling of every "
+        "policy; what the replicas take without.",
+    )
     speculative: PoolSettings
     plain: PoolSettings
 
@@ -48,6 +68,11 @@ class ServiceSettings(Settings):
             raise ValueError("both pools serve one model: engine.served_name must be the same in both")
         if self.speculative.engine.model != self.plain.engine.model:
             raise ValueError("both pools serve one model: engine.model must be the same in both")
+        if self.taken > self.ceiling:
+            raise ValueError(
+                f"slots is {self.slots}, but {self.speculative.replicas} speculative and "
+                f"{self.plain.replicas} plain replicas take {self.taken}"
+            )
         return self
 
     def pool(self, role: Role) -> PoolSettings:
@@ -60,9 +85,32 @@ class ServiceSettings(Settings):
         return max(self.pool(role).longest_generation_s for role in Role)
 
     @property
-    def slots(self) -> int:
-        """Engine slots that the pools' replicas take together."""
-        return sum(self.pool(role).replicas for role in Role)
+    def ceiling(self) -> int:
+        """Engine slots, or accelerators, that both pools may take together."""
+        return self.slots or self.taken
+
+    @property
+    def taken(self) -> int:
+        """What the replicas that are set take together."""
+        return sum(self.pool(role).replicas * self.pool(role).share for role in Role)
+
+    def controller(self) -> ControllerSettings:
+        """The controller's part."""
+        return ControllerSettings(
+            policy=self.policy,
+            state_dir=self.state_dir,
+            record_dir=self.record_dir,
+            ceiling=self.ceiling,
+            **{role.value: self._world(self.pool(role)) for role in Role},
+        )
+
+    def _world(self, pool: PoolSettings) -> PoolWorld:
+        return PoolWorld(
+            replicas=pool.replicas,
+            share=pool.share,
+            floor=0 if pool.may_be_empty else 1,
+            most=max(1, self.ceiling // pool.share),
+        )
 
 
 def default_settings(
@@ -97,7 +145,12 @@ def default_settings(
 def serve_config(settings: ServiceSettings) -> dict[str, Any]:
     """The config for `deployments.serve_internals.deploy`."""
     longest = settings.longest_generation_s
-    ingress = IngressSettings(longest_generation_s=longest, between_chunks_s=settings.between_chunks_s)
+    ingress = IngressSettings(
+        longest_generation_s=longest,
+        between_chunks_s=settings.between_chunks_s,
+        admin_writable=is_loopback(settings.host),
+    )
+    controller = settings.controller()
     return {
         "proxy_location": "HeadOnly",
         "http_options": {
@@ -112,6 +165,15 @@ def serve_config(settings: ServiceSettings) -> dict[str, Any]:
                 "route_prefix": "/",
                 "import_path": "app.main:build",
                 "args": {},
+                # Names and a hard ceiling only: a change of these restarts every replica.
+                "autoscaling_policy": {
+                    "policy_function": "deployments.actuator:ApplyPlan",
+                    "policy_kwargs": {
+                        "controller": CONTROLLER,
+                        "pools": [role.value for role in Role],
+                        "ceiling": settings.ceiling,
+                    },
+                },
                 "deployments": [
                     {
                         "name": INGRESS,
@@ -125,29 +187,51 @@ def serve_config(settings: ServiceSettings) -> dict[str, Any]:
                     },
                     {
                         "name": CONTROLLER,
-                        "num_replicas": 1,
+                        "num_replicas": "auto",
+                        # One, and its statistics are asked for: they are the plan.
+                        "autoscaling_config": _bounds(1, 1),
                         "max_ongoing_requests": 1000,
                         "graceful_shutdown_timeout_s": 2.0,
                         "graceful_shutdown_wait_loop_s": 0.1,
                         "health_check_period_s": 1.0,
-                        "ray_actor_options": {"num_cpus": 0},
+                        "ray_actor_options": {
+                            "num_cpus": 0,
+                            "runtime_env": {"env_vars": controller.to_env()},
+                        },
                     },
-                    *(_pool(settings.pool(role)) for role in Role),
+                    *(_pool(settings.pool(role), controller.pool(role)) for role in Role),
                 ],
             }
         ],
     }
 
 
-def _pool(pool: PoolSettings) -> dict[str, Any]:
+def _bounds(least: int, most: int) -> dict[str, Any]:
+    """Serve's own bounds, as wide as they can be; without the plan it holds what it has.
+
+    No `initial_replicas`: any change of the config would go back to them.
+    """
+    return {
+        "min_replicas": least,
+        "max_replicas": most,
+        "upscale_delay_s": 0,
+        "downscale_delay_s": 0,
+        "metrics_interval_s": PLAN_INTERVAL_S,
+        "look_back_period_s": PLAN_KEPT_S,
+        "policy": {"policy_function": "deployments.actuator:hold"},
+    }
+
+
+def _pool(pool: PoolSettings, world: PoolWorld) -> dict[str, Any]:
     options: dict[str, Any] = {"num_cpus": 0, "runtime_env": {"env_vars": pool.to_env()}}
     if pool.accelerators_per_replica:
         options["num_gpus"] = pool.accelerators_per_replica
     else:
-        options["resources"] = {ENGINE_SLOT: 1}
+        options["resources"] = {ENGINE_SLOT: pool.share}
     return {
         "name": pool.role.value,
-        "num_replicas": pool.replicas,
+        "num_replicas": "auto",
+        "autoscaling_config": _bounds(world.floor, world.most),
         "max_ongoing_requests": 100,  # only control calls come through Serve
         "graceful_shutdown_timeout_s": pool.longest_generation_s + STOP_MARGIN_S,
         "graceful_shutdown_wait_loop_s": 0.1,  # the time until a stopping replica refuses new work

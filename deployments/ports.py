@@ -1,7 +1,8 @@
-"""Free ports on the loopback address."""
+"""Free ports on the loopback address, and which addresses are loopback."""
 
 from __future__ import annotations
 
+import ipaddress
 import socket
 from contextlib import ExitStack
 
@@ -15,3 +16,11 @@ def free_ports(count: int) -> list[int]:
             probe.bind(("127.0.0.1", 0))
             found.append(int(probe.getsockname()[1]))
         return found
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach `host`; a name we cannot judge counts as reachable."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

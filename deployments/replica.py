@@ -36,6 +36,8 @@ logger = logging.getLogger("ray.serve")
 WATCH_PERIOD_S = 0.25
 LATE_S = 1.0  # a watch that comes so much later than planned starts its window anew
 ORPHAN_WAIT_S = 15.0  # Ray's process-group cleanup and our plugin need up to 10 s
+ADMIT_PERIOD_S = 0.2
+ADMIT_LIMIT_S = 20.0  # without a controller a replica is better than none
 FLUSH_S = 3.0  # for error events on open streams to leave, before the process ends
 
 
@@ -75,6 +77,7 @@ class Replica:
             identity = GateIdentity(self._id, self._token, self._settings.role)
             self._gate = Gate(identity, self._engine.app, self._settings.hard_limit)
             await self._server.serve(self._gate)
+            await self._admitted()
         except BaseException:
             await self._engine.stop()
             await self._server.stop()
@@ -85,6 +88,20 @@ class Replica:
         self._reporter.start()
         self._watch_task = asyncio.create_task(self._watch(), name="watchdog")
         logger.info(f"{self._settings.role} replica {self._id} ready in {time.monotonic() - began:.1f} s")
+
+    async def _admitted(self) -> None:
+        """Wait until Ray Serve aims at the sizes of the plan, not at its own minimum.
+
+        An application is called running once every pool has as many replicas as Serve aims at.
+        """
+        deadline = time.monotonic() + ADMIT_LIMIT_S
+        while time.monotonic() < deadline:
+            with contextlib.suppress(Exception):
+                async with asyncio.timeout(1.0):
+                    if await self._controller.admit.remote():
+                        return
+            await asyncio.sleep(ADMIT_PERIOD_S)
+        logger.warning(f"replica {self._id}: no controller admits it after {ADMIT_LIMIT_S:.0f} s, going on")
 
     def _report(self, seq: int, finished: tuple[FinishedRequest, ...]) -> ReplicaReport:
         recorder = self._engine.recorder

@@ -36,7 +36,7 @@ WORDS: Mapping[type[BaseModel], Mapping[str, str]] = {
     },
     PoolSettings: {
         "role": "Must be the pool's own name; it is already set.",
-        "replicas": "Replicas of the pool; each has one engine.",
+        "replicas": "Replicas to begin with, unless the policy says; each has one engine.",
         "engine": "The engine of each replica: see the engine's table.",
         "accelerators_per_replica": "Accelerators that Ray reserves for each; 0 takes an `engine_slot`.",
         "port_range": "Ports of the replicas, lowest and highest; one rests 150 s before it is used again.",
@@ -66,6 +66,8 @@ TITLES: Mapping[type[BaseModel], str] = {
 TYPES: Mapping[Any, str] = {
     str: "text",
     int: "integer",
+    int | None: "integer or null",
+    str | None: "text or null",
     float: "number",
     bool: "true or false",
     Role: "word",

@@ -21,6 +21,7 @@ import psutil
 import yaml
 
 from deployments.ports import free_ports
+from tests.policies import steady
 
 MODEL = "smollm2-135m"
 START_LIMIT_S = 240.0
@@ -30,11 +31,19 @@ class Service:
     """One running `twinpool serve`; `settings` are merged over the defaults by the CLI itself."""
 
     def __init__(
-        self, folder: Path, settings: dict[str, Any], engine: str = "simulated", front: str = "proxy"
+        self,
+        folder: Path,
+        settings: dict[str, Any],
+        engine: str = "simulated",
+        front: str = "proxy",
+        policy: str | None = None,
     ) -> None:
         self.port = free_ports(1)[0]
         self.url = f"http://127.0.0.1:{self.port}"
-        self.settings = settings
+        self.policy_file = folder / "policy.yaml"
+        self.policy_file.write_text(steady(settings) if policy is None else policy)
+        self.state_dir = folder / "state"
+        self.settings = {"policy": str(self.policy_file), "state_dir": str(self.state_dir)} | settings
         self._file = folder / "settings.yaml"
         self.log = folder / "serve.log"
         self._write()
@@ -72,6 +81,21 @@ class Service:
         self.wait(
             lambda: self.log.read_text().count("settings taken") > before, 20, "the settings to be taken"
         )
+
+    def resize(self, **sizes: int) -> None:
+        """Force pools to sizes, as an operator does, donors first; earlier overrides are cleared."""
+        self.order("DELETE", "/admin/overrides/all?who=test")
+        pools = self.status()["pools"]
+        for pool, size in sorted(sizes.items(), key=lambda item: item[1] - (pools[item[0]]["target"] or 0)):
+            order = {"pool": pool, "replicas": size, "for_s": 3600.0, "reason": "test", "who": "test"}
+            self.order("POST", "/admin/overrides", order)
+
+    def order(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+        """An operator's order; raises when it is refused."""
+        answer = httpx.request(method, self.url + path, json=body, timeout=30)
+        assert answer.status_code == 200, answer.text
+        found: dict[str, Any] = answer.json()
+        return found
 
     def stop(self) -> None:
         """Ctrl-C, and wait for the drain."""

@@ -6,8 +6,10 @@ import importlib.util
 import re
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from app.cli.main import cli
@@ -116,13 +118,40 @@ def test_the_example_of_a_settings_file_loads(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def options() -> dict[str, set[str]]:
-    """The options of each subcommand, by its help."""
+    """The options of each subcommand, such as `override set`, by its help; not those named in its words."""
     found = {}
-    for command in ("serve", "status"):
-        shown = CliRunner().invoke(cli, [command, "--help"], env={"COLUMNS": "200", "NO_COLOR": "1"})
+    for command in commands():
+        shown = CliRunner().invoke(cli, [*command, "--help"], env={"COLUMNS": "200", "NO_COLOR": "1"})
         assert shown.exit_code == 0
-        found[command] = set(re.findall(r"--[a-z][a-z-]+", shown.output)) - {"--help"}
+        listed = re.findall(r"^[│|*\s]+(--[a-z][a-z-]+)", shown.output, re.MULTILINE)
+        found[" ".join(command)] = set(listed) - {"--help"}
     return found
+
+
+def commands() -> list[list[str]]:
+    """The words of every subcommand, those of the groups included."""
+    found: list[list[str]] = []
+    groups: list[tuple[list[str], Any]] = [([], typer.main.get_command(cli))]
+    while groups:
+        words, group = groups.pop()
+        for name, command in group.commands.items():
+            if hasattr(command, "commands"):
+                groups.append(([*words, name], command))
+            else:
+                found.append([*words, name])
+    return found
+
+
+def test_every_command_and_option_is_documented(options: dict[str, set[str]]) -> None:
+    """operations.md has each subcommand, and each of its options but those of `serve`, by their names."""
+    page = text(DOCS / "operations.md")
+    missing = {command for command in options if f"twinpool {command}" not in page}
+    named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", page))
+
+    assert set() == missing
+    assert {} == {
+        command: found - named for command, found in options.items() if command != "serve" and found - named
+    }
 
 
 def test_every_option_of_serve_is_documented(options: dict[str, set[str]]) -> None:
@@ -135,8 +164,8 @@ def test_every_option_of_serve_is_documented(options: dict[str, set[str]]) -> No
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_no_page_invents_an_option(page: Path, options: dict[str, set[str]]) -> None:
-    """What follows `twinpool serve` or `twinpool status`, or stands alone as an option, exists."""
-    known = options["serve"] | options["status"]
+    """What stands alone as an option is one of some subcommand's."""
+    known = set().union(*options.values())
     others = {"--check", "--no-deps", "--verify"}  # of pip and of our own modules
     named = set(re.findall(r"(?<![\w-])`(--[a-z][a-z-]+)", text(page)))
 

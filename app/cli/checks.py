@@ -2,20 +2,52 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 from rich.console import Console
 
+from autoscaling.decisions import Sizes
+from autoscaling.policy_file import read_policy
+from autoscaling.policy_in_force import in_force
+from autoscaling.policy_world import check_against
 from autoscaling.types import Role
+from deployments.default_policy import default_policy_text, world
 from deployments.embedded_model import resolve_model
 from deployments.local_config import ServiceSettings
 from deployments.machine import gather
 from deployments.model_fetch import ModelError
+from deployments.policy_source import PolicySource
 from deployments.preflight import Plan, check
 
 
 class CannotServe(Exception):  # noqa: N818  # an outcome for the user, not a fault
     """One message; nothing has been started."""
+
+
+def first_sizes(wanted: ServiceSettings, console: Console) -> Sizes:
+    """Replicas per pool that the policy begins with; raises CannotServe with each problem of the file."""
+    controller = wanted.controller()
+    where = wanted.policy or "the default policy"
+    if wanted.policy is None:
+        text = default_policy_text(controller)
+    else:
+        seen = PolicySource(Path(wanted.policy)).poll()
+        if seen is None or seen.text is None:
+            raise CannotServe(f"--policy {seen.problem if seen else 'nothing was found'}")
+        text = seen.text
+    found = read_policy(text)
+    for warning in found.warnings:
+        console.print(f"warning: {where}: {warning}", style="yellow")
+    problems = list(map(str, found.problems))
+    if found.policy is not None:
+        problems += [str(item) for item in check_against(found, world(controller))]
+    if found.policy is None or problems:
+        lines = "\n".join(f"  {line}" for line in problems)
+        raise CannotServe(
+            f"{where} cannot be used:\n{lines}\nmend: correct the file; `twinpool policy validate`"
+        )
+    return in_force(found.policy, 0, found.sha, overrides=(), hold=None, wall=time.time()).bootstrap
 
 
 def check_machine(wanted: ServiceSettings, console: Console) -> None:
@@ -25,7 +57,7 @@ def check_machine(wanted: ServiceSettings, console: Console) -> None:
     plan = Plan(
         flavour=flavour,
         have=flavour,
-        engines=wanted.slots,
+        engines=wanted.ceiling,
         kv_cache_bytes=max(pool.engine.kv_cache_memory_bytes for pool in pools),
     )
     findings = check(gather(port=wanted.port, host=wanted.host), plan)

@@ -7,10 +7,13 @@ from typing import Annotated
 
 import typer
 
+from app.cli.hold import hold, release
+from app.cli.output import OK
+from app.cli.override import override
+from app.cli.policy import policy
 from app.cli.serve import serve
 from app.cli.status import status
-
-OK, FINDING, USAGE = 0, 1, 2  # exit codes: fine; a finding or not ready; usage, or cannot tell
+from app.cli.why import why
 
 cli = typer.Typer(
     name="twinpool",
@@ -36,8 +39,10 @@ def options(
     """Serve one model from a speculative and a plain pool of vLLM replicas."""
 
 
-cli.command()(serve)
-cli.command()(status)
+for command in (serve, status, why, hold, release):
+    cli.command()(command)
+cli.add_typer(override, name="override")
+cli.add_typer(policy, name="policy")
 
 
 def main() -> None:

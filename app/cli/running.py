@@ -27,7 +27,7 @@ def until_stopped(
     On SIGUSR1 what the settings file says now is deployed, without losing a stream; what cannot start is
     taken back.  Raises RayGone.
     """
-    slots = wanted.slots
+    slots = wanted.ceiling
     before: ServiceSettings | None = None  # to go back to, while a rollout is under way
     looked_at = 0.0
     while not signals.stop.wait(TICK_S):
@@ -67,9 +67,7 @@ def _follow(
         local_cluster.redeploy(before)
         return None, before
     complete = all(
-        (found := counts.get(role.value)) is not None
-        and found.status == "HEALTHY"
-        and found.running == wanted.pool(role).replicas
+        (found := counts.get(role.value)) is not None and found.status == "HEALTHY" and found.running > 0
         for role in Role
     )
     if complete:

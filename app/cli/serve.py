@@ -12,16 +12,18 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from app.cli.checks import CannotServe, check_machine, prepare_models
+from app.cli.checks import CannotServe, check_machine, first_sizes, prepare_models
 from app.cli.draining import drain
 from app.cli.ray_watch import RayGone
 from app.cli.running import until_stopped
-from app.cli.settings import Options, SettingsError, is_loopback, load
+from app.cli.settings import Options, SettingsError, load
 from app.cli.signals import adopt_orphans, end_children, listening, reap_adopted
 from app.cli.startup import StartFailed, follow_start
 from app.cli.try_it import own_command, suggestions
+from autoscaling.decisions import Sizes
 from deployments import local_cluster
 from deployments.local_config import ServiceSettings
+from deployments.ports import is_loopback
 
 FINDING, USAGE = 1, 2
 
@@ -62,6 +64,23 @@ def serve(
         Path | None,
         typer.Option(help="YAML file with every setting; SIGUSR1 makes a running service reread it."),
     ] = None,
+    policy: Annotated[
+        Path | None,
+        typer.Option(help="Policy file: how capacity moves between the pools; taken anew when it changes."),
+    ] = None,
+    slots: Annotated[
+        int | None,
+        typer.Option(
+            help="Engine slots for both pools, the most any policy may use. (default: the replicas)"
+        ),
+    ] = None,
+    state_dir: Annotated[
+        str | None,
+        typer.Option(help="Folder of the controller's state, or none. (default: one of the user's per port)"),
+    ] = None,
+    record: Annotated[
+        Path | None, typer.Option(help="Folder for records of observations and decisions.")
+    ] = None,
     insecure_no_auth: Annotated[
         bool, typer.Option("--insecure-no-auth", help="Listen beyond loopback without any key.")
     ] = False,
@@ -82,17 +101,23 @@ def serve(
         speculative_replicas,
         plain_replicas,
         settings,
+        policy,
+        slots,
+        state_dir,
+        record,
     )
     try:
         wanted = load(options)
+        wanted = wanted.model_copy(update={"slots": wanted.ceiling})
         _refuse_open_door(wanted.host, insecure_no_auth)
     except SettingsError as error:
         console.print(f"error: {error}", style="red")
         raise typer.Exit(USAGE) from error
     try:
+        sizes = first_sizes(wanted, console)
         check_machine(wanted, console)
         prepare_models(wanted, console)
-        _run(wanted, lambda: load(options))
+        _run(wanted, sizes, lambda: load(options))
     except (CannotServe, StartFailed) as error:
         console.print(f"error: {error}", style="red")
         raise typer.Exit(FINDING) from error
@@ -110,9 +135,10 @@ def _refuse_open_door(host: str, insecure: bool) -> None:
     console.print(f"warning: anyone who can reach {host} may use this service", style="bold red")
 
 
-def _run(wanted: ServiceSettings, read: Callable[[], ServiceSettings]) -> None:
+def _run(wanted: ServiceSettings, sizes: Sizes, read: Callable[[], ServiceSettings]) -> None:
     url = f"http://{wanted.host}:{wanted.port}"
-    console.print(f"starting Ray and {wanted.slots} replicas ({wanted.speculative.engine.kind} engine)")
+    replicas = sum(sizes.values())
+    console.print(f"starting Ray and {replicas} replicas ({wanted.speculative.engine.kind} engine)")
     began = time.monotonic()
     adopt_orphans()
     with listening() as signals:
@@ -121,7 +147,7 @@ def _run(wanted: ServiceSettings, read: Callable[[], ServiceSettings]) -> None:
                 reap_adopted()
                 signals.install()  # again: ray.init has put its own handler for SIGTERM
                 console.print(f"logs: {local_cluster.log_folder()}")
-                if follow_start(wanted, url, console, signals.stop):
+                if follow_start(wanted, sizes, url, console, signals.stop):
                     seconds = time.monotonic() - began
                     console.print(f"ready after {seconds:.0f} s, pid {os.getpid()}", style="green")
                     print(suggestions(url, wanted.plain.engine.served_name, own_command()), flush=True)

@@ -5,17 +5,19 @@ What is given on the command line wins over the file, the file over the defaults
 
 from __future__ import annotations
 
-import ipaddress
 import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
+from platformdirs import user_state_path
 from pydantic import ValidationError
 
 from autoscaling.types import Role
 from deployments.local_config import ServiceSettings, default_settings
+
+NONE = "none"  # for a folder: keep nothing
 
 
 class SettingsError(Exception):
@@ -36,6 +38,10 @@ class Options:
     speculative_replicas: int | None = None
     plain_replicas: int | None = None
     settings: Path | None = None
+    policy: Path | None = None
+    slots: int | None = None
+    state_dir: str | None = None
+    record: Path | None = None
 
     def overrides(self) -> dict[str, Any]:
         """What was said, in the shape of the settings; raises SettingsError."""
@@ -45,7 +51,16 @@ class Options:
             Role.SPECULATIVE.value: _said(replicas=self.speculative_replicas, engine=engine | draft or None),
             Role.PLAIN.value: _said(replicas=self.plain_replicas, engine=engine or None),
         }
-        return _said(host=self.host, port=self.port, front=self.front) | {k: v for k, v in found.items() if v}
+        service = _said(
+            host=self.host,
+            port=self.port,
+            front=self.front,
+            slots=self.slots,
+            state_dir=self.state_dir,
+            policy=None if self.policy is None else str(self.policy),
+            record_dir=None if self.record is None else str(self.record),
+        )
+        return service | {k: v for k, v in found.items() if v}
 
 
 def load(options: Options) -> ServiceSettings:
@@ -55,19 +70,23 @@ def load(options: Options) -> ServiceSettings:
         base = default_settings(engine="simulated" if options.engine == "simulated" else "vllm")
         found = {} if path is None else _read(path)
         joined = _merge(_merge(base.model_dump(mode="json"), found), options.overrides())
-        return ServiceSettings.model_validate(joined)
+        return _with_folders(ServiceSettings.model_validate(joined))
     except ValidationError as error:
         where = "" if path is None else f"{path}: "
         lines = [f"{where}{_field(item['loc'])}{item['msg']}" for item in error.errors()]
         raise SettingsError("\n".join(lines)) from error
 
 
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach `host`; a name we cannot judge counts as reachable."""
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+def _with_folders(found: ServiceSettings) -> ServiceSettings:
+    """Absolute paths, since the controller runs elsewhere, and the user's own folder for the state."""
+    state = found.state_dir or str(user_state_path("twinpool") / str(found.port))
+    folders = {"state_dir": state, "policy": found.policy, "record_dir": found.record_dir}
+    return found.model_copy(
+        update={
+            name: None if path is None or path == NONE else str(Path(path).expanduser().absolute())
+            for name, path in folders.items()
+        }
+    )
 
 
 def unchanging(old: ServiceSettings, new: ServiceSettings, slots: int) -> ServiceSettings:
@@ -75,12 +94,12 @@ def unchanging(old: ServiceSettings, new: ServiceSettings, slots: int) -> Servic
     for name in ("host", "port", "front"):
         if getattr(old, name) != getattr(new, name):
             raise SettingsError(f"{name} cannot change while serving: stop and start again")
-    if new.slots > slots:
+    if new.slots not in (None, slots) or new.taken > slots:
         raise SettingsError(
-            f"{new.slots} replicas need as many engine slots, this cluster was started with {slots}: "
+            f"{max(new.slots or 0, new.taken)} engine slots are wanted, this cluster was started with {slots}: "
             "stop and start again"
         )
-    return new
+    return new.model_copy(update={"slots": slots})
 
 
 def _said(**values: Any) -> dict[str, Any]:

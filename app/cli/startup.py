@@ -11,6 +11,7 @@ import urllib.request
 from rich.console import Console
 
 from app.cli.ray_watch import check_ray
+from autoscaling.decisions import Sizes
 from autoscaling.types import Role
 from deployments.local_cluster import Replicas, replica_counts
 from deployments.local_config import ServiceSettings
@@ -26,8 +27,10 @@ class StartFailed(Exception):  # noqa: N818
     """A replica cannot start; the message names the pool, the cause and the mend."""
 
 
-def follow_start(settings: ServiceSettings, url: str, console: Console, stop: threading.Event) -> bool:
-    """Wait until every replica runs and `/ready` answers; False when stopped first.
+def follow_start(
+    settings: ServiceSettings, sizes: Sizes, url: str, console: Console, stop: threading.Event
+) -> bool:
+    """Wait until every replica of the first sizes runs and `/ready` answers; False when stopped first.
 
     Raises StartFailed for a cause that waiting will not mend, RayGone when Ray has ended.
     """
@@ -43,29 +46,29 @@ def follow_start(settings: ServiceSettings, url: str, console: Console, stop: th
             if found is None:
                 continue
             failed_pool(role, found)
-            wanted = settings.pool(role).replicas
+            wanted = sizes[role]
             if found.running != shown.get(role.value, 0):
                 shown[role.value] = found.running
                 word_at = now
                 console.print(
                     f"  {role} pool: {found.running} of {wanted} replicas ready ({now - began:.0f} s)"
                 )
-        complete = all(shown.get(role.value, 0) >= settings.pool(role).replicas for role in Role)
+        complete = all(shown.get(role.value, 0) >= sizes[role] for role in Role)
         if complete and _is_ready(url):
             return True
         if now - word_at > WORD_EVERY_S:
             word_at = now
-            console.print(f"  starting: {_word(settings, shown)} ({now - began:.0f} s)")
+            console.print(f"  starting: {_word(sizes, shown)} ({now - began:.0f} s)")
         if now - began > limit_s:
             raise StartFailed(
-                f"not ready after {limit_s:.0f} s ({_word(settings, shown)}): "
+                f"not ready after {limit_s:.0f} s ({_word(sizes, shown)}): "
                 "raise start_timeout_s of the pool if the model is large, or see the logs"
             )
     return False
 
 
-def _word(settings: ServiceSettings, shown: dict[str, int]) -> str:
-    return ", ".join(f"{role} {shown.get(role.value, 0)}/{settings.pool(role).replicas}" for role in Role)
+def _word(sizes: Sizes, shown: dict[str, int]) -> str:
+    return ", ".join(f"{role} {shown.get(role.value, 0)}/{sizes[role]}" for role in Role)
 
 
 def failed_pool(role: Role, found: Replicas) -> None:

@@ -49,9 +49,7 @@ def drain_under(service: Service, seconds: float) -> None:
     streams = [stream_of(service, seconds, "plain") for _ in range(4)]
     before = {replica["id"] for replica in service.replicas("plain")}
     assert before == {stream.headers["x-twinpool-replica"] for stream in streams}
-    fewer = deepcopy(service.settings)
-    fewer["plain"]["replicas"] = 1
-    service.reload(fewer)
+    service.resize(plain=1)
     try:
         service.wait(
             lambda: any(replica["draining"] for replica in service.replicas("plain")),
@@ -69,9 +67,7 @@ def drain_under(service: Service, seconds: float) -> None:
             assert stream.tokens == int(seconds / STEP_S)
         service.wait(lambda: service.ready(1, 1), 20, "the drained replica to be gone")
     finally:
-        more = deepcopy(service.settings)
-        more["plain"]["replicas"] = 2
-        service.reload(more)
+        service.resize(plain=2)
         service.wait(lambda: service.ready(1, 2), 60, "the pool to be whole again")
 
 

@@ -1,0 +1,78 @@
+"""What the commands share: exit codes, options, and how times and unknown values are shown."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Annotated, Any, NoReturn
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+OK, FINDING, CANNOT_TELL = 0, 1, 2  # exit codes: fine; a finding or not ready; usage, or cannot tell
+UNKNOWN = "-"
+
+Output = Annotated[str, typer.Option("--output", "-o", help="text or json.")]
+AsJson = Annotated[bool, typer.Option("--json", help="The same as -o json.")]
+Url = Annotated[str | None, typer.Option(help="Service address; TWINPOOL_URL otherwise.")]
+
+
+def fail(error: str, mend: str, code: int = CANNOT_TELL) -> NoReturn:
+    """Say what is wrong and what to do next, and end the command."""
+    print(f"error: {error}\nmend: {mend}", file=sys.stderr)
+    raise typer.Exit(code)
+
+
+def wants_json(output: str, as_json: bool) -> bool:
+    """Whether JSON is asked for; any other word than text and json ends the command."""
+    return choose(output, as_json, ("text", "json")) == "json"
+
+
+def choose(output: str, as_json: bool, words: tuple[str, ...]) -> str:
+    """The form of output, one of `words`; ends the command for another word."""
+    if output not in words:
+        listed = f"{', '.join(words[:-1])} or {words[-1]}"
+        fail(f"-o is {listed}, not {output}", f"write -o {words[0]}, or leave it out")
+    return "json" if as_json else output
+
+
+def print_json(found: Any) -> None:
+    """Print JSON for programs; a number that JSON does not have is a defect and raises ValueError."""
+    print(json.dumps(found, indent=2, allow_nan=False))
+
+
+def print_table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
+    """Print a table whose cells are plain text: a reason may hold square brackets."""
+    Console().print(table(head, rows))
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> Table:
+    """Build a table of plain text without a frame."""
+    # Folded, not cut: a reason must be readable, also in a narrow window.
+    found = Table(*head, box=None)
+    for column in found.columns:
+        column.overflow = "fold"
+    for row in rows:
+        found.add_row(*(Text(cell) for cell in row))
+    return found
+
+
+def show_time(found: str | None) -> str:
+    """Write an RFC 3339 time for people, in UTC to the second; a dash for an unknown one."""
+    if found is None:
+        return UNKNOWN
+    try:
+        return f"{datetime.fromisoformat(found).astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+    except ValueError:
+        return found
+
+
+def show(value: float | str | None) -> str:
+    """Write a value; a dash for an unknown one."""
+    if value is None:
+        return UNKNOWN
+    return f"{value:.2f}" if isinstance(value, float) else str(value)

@@ -1,0 +1,105 @@
+"""`twinpool policy validate`: every problem of policy files in its place; no service is needed."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from app.cli import policy_text, problem_lines
+from app.cli.output import CANNOT_TELL, FINDING, OK, AsJson, choose, print_json
+from autoscaling.policy_file import PolicyRead, read_policy
+
+
+@dataclass(frozen=True, slots=True)
+class _Checked:
+    """One file of `validate`: what it says, or why it could not be read."""
+
+    file: str
+    found: PolicyRead | None
+    unreadable: str = ""
+
+    @property
+    def code(self) -> int:
+        """Its part of the exit code."""
+        if self.found is None:
+            return CANNOT_TELL
+        return FINDING if self.found.problems else OK
+
+
+def validate(
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE...", help="Policy files, folders with one *.yaml, or - for standard input."
+        ),
+    ],
+    output: Annotated[
+        str, typer.Option("--output", "-o", help="text, json, or github (annotations of a review).")
+    ] = "text",
+    as_json: AsJson = False,
+) -> None:
+    """Check policy files and show every problem with its line; no service is needed.
+
+    Exit codes: 0 all are fine, 1 a problem, 2 a file cannot be read.
+    """
+    form = choose(output, as_json, ("text", "json", "github"))
+    checked = [_checked(file) for file in files]
+    if form == "json":
+        print_json([_json(item) for item in checked])
+    else:
+        for item in checked:
+            print("\n".join(_github(item) if form == "github" else _text(item)))
+    raise typer.Exit(max(item.code for item in checked))
+
+
+def _checked(path: Path) -> _Checked:
+    try:
+        found = policy_text.read(path)
+    except policy_text.UnreadableError as error:
+        return _Checked(str(path), None, str(error))
+    return _Checked(found.file, read_policy(found.text, time.time()))
+
+
+def _text(item: _Checked) -> list[str]:
+    found = item.found
+    if found is None:
+        return [f"{item.unreadable}: name a policy file that you may read"]
+    lines = [problem_lines.line(item.file, problem) for problem in found.problems]
+    lines += [problem_lines.line(item.file, problem, "warning: ") for problem in found.warnings]
+    if not found.problems:
+        lines.append(f"{item.file}: ok, sha {found.sha[:12]}")
+    return lines
+
+
+def _github(item: _Checked) -> list[str]:
+    found = item.found
+    if found is None:
+        return [problem_lines.file_annotation(item.file, item.unreadable)]
+    lines = [problem_lines.annotation(item.file, problem, "error") for problem in found.problems]
+    lines += [problem_lines.annotation(item.file, problem, "warning") for problem in found.warnings]
+    return lines or [f"{item.file}: ok"]
+
+
+def _json(item: _Checked) -> dict[str, Any]:
+    found = item.found
+    if found is None:
+        return {
+            "file": item.file,
+            "valid": None,
+            "sha": None,
+            "unreadable": item.unreadable,
+            "problems": [],
+            "warnings": [],
+        }
+    return {
+        "file": item.file,
+        "valid": not found.problems,
+        "sha": found.sha,
+        "unreadable": None,
+        "problems": [problem_lines.as_json(problem) for problem in found.problems],
+        "warnings": [problem_lines.as_json(problem) for problem in found.warnings],
+    }

@@ -1,0 +1,126 @@
+"""What a policy may say but hardly means: warnings, none of which refuses it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from itertools import pairwise
+
+from autoscaling.policy import CapacityPolicy, Role, TierObjective
+from autoscaling.policy_layers import Bounds, apply, base, layers
+from autoscaling.policy_problem import Finding
+from autoscaling.policy_readable import Readable, all_of
+
+SHORT_WINDOW_S = 10.0  # ten reports: a shorter look says little about the next minute
+SHORT_COOLDOWN_S = 30.0  # with a short window, capacity could move back before its effect is seen
+NARROW_BAND = 0.1  # one replica more or less moves the utilization of a small pool further than this
+
+
+def doubts(policy: CapacityPolicy, wall: float | None = None) -> Iterator[Finding]:
+    """All warnings about a policy without contradictions; `wall` (Unix seconds) finds expired overrides."""
+    parts = all_of(policy)
+    yield from _flapping(policy)
+    yield from _bounds(policy, parts)
+    yield from _objectives(policy)
+    yield from _schedules(parts)
+    for index, override in parts.overrides.items():
+        if wall is not None and override.until.timestamp() <= wall:
+            ended = override.until.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+            now = datetime.fromtimestamp(wall, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+            yield Finding(f"spec.overrides[{index}].until", f"ended at {ended}; it is {now}")
+
+
+def _flapping(policy: CapacityPolicy) -> Iterator[Finding]:
+    behavior = policy.spec.behavior
+    up, down = (
+        behavior.scale_up.stabilization_window_seconds,
+        behavior.scale_down.stabilization_window_seconds,
+    )
+    if up < SHORT_WINDOW_S and behavior.cooldown_seconds < SHORT_COOLDOWN_S:
+        yield Finding(
+            "spec.behavior.scaleUp.stabilizationWindowSeconds",
+            f"is {up:g} together with cooldownSeconds {behavior.cooldown_seconds:g}: capacity may move to "
+            f"and fro; give a window of {SHORT_WINDOW_S:g} or a cooldown of {SHORT_COOLDOWN_S:g} at least",
+        )
+    if down < up:
+        yield Finding(
+            "spec.behavior.scaleDown.stabilizationWindowSeconds",
+            f"is {down:g}, shorter than scaleUp's {up:g}: a pool gives sooner than it receives",
+        )
+    band = behavior.utilization
+    if round(band.above - band.below, 9) < NARROW_BAND:
+        yield Finding(
+            "spec.behavior.utilization.below",
+            f"is {band.below:g}, close to above {band.above:g}: capacity may move to and fro; "
+            f"leave {NARROW_BAND:g} between them at least",
+        )
+
+
+def _bounds(policy: CapacityPolicy, parts: Readable) -> Iterator[Finding]:
+    budget, pools = policy.spec.budget, parts.pools
+    if all(pool.min_replicas == pool.max_replicas for pool in pools.values()):
+        yield Finding("spec.pools", "minReplicas equals maxReplicas in both pools: nothing can ever move")
+    most = sum(pool.max_replicas * pool.accelerators_per_replica for pool in pools.values())
+    if most < budget.max:
+        yield Finding(
+            "spec.budget.max",
+            f"is {budget.max}, but both pools' maxReplicas together take {most} accelerators",
+        )
+    for role, pool in pools.items():
+        rest = budget.max - _lowest(parts, role.other) * pools[role.other].accelerators_per_replica
+        reachable = rest // pool.accelerators_per_replica
+        if pool.max_replicas > reachable:
+            yield Finding(
+                f"spec.pools.{role}.maxReplicas",
+                f"is {pool.max_replicas}, but budget.max {budget.max} less the other pool's minimum "
+                f"leaves room for {reachable}",
+            )
+
+
+def _lowest(parts: Readable, role: Role) -> int:
+    """The lowest minimum that a pool ever has."""
+    every = [base(parts.pools)[role], *(layer.bounds.get(role) for layer in layers(parts, None))]
+    return min(bounds.minimum.value for bounds in every if bounds is not None and bounds.minimum is not None)
+
+
+def _objectives(policy: CapacityPolicy) -> Iterator[Finding]:
+    objectives = policy.spec.objectives
+    tiers = (
+        ("interactive", objectives.interactive),
+        ("standard", objectives.standard),
+        ("batch", objectives.batch),
+    )
+    for (_, first), (name, second) in pairwise(tiers):
+        yield from _order(first, name, second)
+
+
+def _order(first: TierObjective, name: str, second: TierObjective) -> Iterator[Finding]:
+    for field, sooner, later in (
+        ("ttftSeconds", first.ttft_seconds, second.ttft_seconds),
+        ("tpotSeconds", first.tpot_seconds, second.tpot_seconds),
+    ):
+        if sooner is not None and later is not None and sooner > later:
+            yield Finding(
+                f"spec.objectives.{name}.{field}",
+                f"is {later:g}, stricter than {sooner:g} of the more urgent tier before it",
+            )
+
+
+def _schedules(parts: Readable) -> Iterator[Finding]:
+    """Schedules that change no bound, whatever else holds."""
+    own = base(parts.pools)
+    touched: set[Role] = set()  # by an earlier schedule, whose bounds a later one may put back
+    for layer in layers(parts, None):
+        if layer.schedule is None:
+            continue
+        after = apply(layer, own)
+        if not any(role in touched or _differ(after[role], own[role]) for role in layer.bounds):
+            yield Finding(layer.field, f"{layer.by} changes nothing: its bounds are the pools' own")
+        touched |= set(layer.bounds)
+
+
+def _differ(one: Bounds, other: Bounds) -> bool:
+    return any(
+        mine is not None and theirs is not None and mine.value != theirs.value
+        for mine, theirs in ((one.minimum, other.minimum), (one.maximum, other.maximum))
+    )

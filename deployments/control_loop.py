@@ -1,0 +1,254 @@
+"""The control loop: look, decide, write down, publish; one tick after another.
+
+No Ray here: what it looks at and where it writes are ports.  The order of a tick is the promise: a
+decision is in the audit before it is in the state, and in the state before it is published, so that
+after a kill at any moment no move is lost and none is made twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import msgspec
+
+from autoscaling.decide import decide
+from autoscaling.decisions import Decision, Memory, Observation, PolicyInForce, Sizes
+from autoscaling.demand import Demand
+from autoscaling.latencies import Latencies
+from autoscaling.observations import Observations
+from autoscaling.observe import observe
+from autoscaling.types import Role, ServeStates
+from deployments.config import ControllerSettings
+from deployments.control_memory import ControlMemory
+from deployments.control_state import ControlState
+from deployments.default_policy import world
+from deployments.kept_state import State
+from deployments.policy_book import PolicyBook
+from deployments.policy_source import Seen
+from deployments.policy_use import acting_policy, default_policy, shadow_policy
+
+logger = logging.getLogger("ray.serve")
+
+TICK_S = 0.5
+LOOK_LIMIT_S = 2.0
+OBSERVATION_EVERY_S = 5.0
+SAVE_EVERY_S = 30.0  # windows and cool-downs of a quiet time; what matters is saved at once
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """What the loop touches; `look` and `poll` block and run in threads."""
+
+    look: Callable[[], ServeStates | None]
+    poll: Callable[[], Seen | None]
+    now: Callable[[], float]
+    wall: Callable[[], float]
+
+
+class ControlLoop:
+    """Ticks over one `ControlState`; touched by one event loop."""
+
+    def __init__(
+        self, settings: ControllerSettings, observations: Observations, kept: ControlMemory, ports: Ports
+    ) -> None:
+        self._settings = settings
+        self._ports = ports
+        self.default = default_policy(settings)
+        self._observations = observations
+        self._kept = kept
+        self.demand = Demand()
+        self.latencies = Latencies()
+        self.state = ControlState(PolicyBook(world(settings)))
+        self.serve: ServeStates | None = None
+        self.actuated = False  # Serve's targets have once been what was published
+        self._stopped = False
+        self._ran = False  # a replica of this application has been RUNNING
+        self._observed_at = self._saved_at = float("-inf")
+
+    def restore(self) -> None:
+        """Bring back what a former life left; blocking, before the first tick."""
+        left = self._kept.restore(self._ports.now(), self._ports.wall())
+        problems = [left.problem]
+        if left.state is not None:
+            state = self.state
+            state.memory, state.shadow_memory = left.memory, left.shadow_memory
+            state.hold, state.overrides = left.hold, left.overrides
+            state.moves = list(left.state.move_log)
+            problems.append(state.book.restore(left.state, self._kept.policy_text))
+        for problem in filter(None, problems):
+            logger.warning(problem)
+
+    async def run(self) -> None:
+        """Tick until stopped or fenced; a tick that fails is logged and the next one tries again."""
+        began = {"restored_targets": self.state.memory.targets, "state": self._kept.describe()}
+        await self.keep("start", {"controller": began}, ())
+        while not self._stopped and not self._kept.fenced:
+            try:
+                await self.tick()
+            except Exception:
+                self.state.failures += 1
+                logger.exception("a control tick failed; targets stay as they are")
+            await asyncio.sleep(TICK_S)
+
+    def stop(self) -> None:
+        """End: nothing is decided, written or published from now on."""
+        self._stopped = True
+
+    async def tick(self) -> None:
+        """Look, judge a changed policy, decide, write down, publish."""
+        await self._look()
+        seen = await asyncio.to_thread(self._ports.poll)
+        state, wall = self.state, self._ports.wall()
+        if seen is not None:
+            await self._judge(seen, wall)
+        if self.serve is None or self._stopped:
+            return  # nothing was ever seen: whatever is published would be a guess
+        now = self._ports.now()
+        if state.decision is None and self._is_fresh():
+            # Of another application: its sizes are not this one's.
+            state.memory = Memory(moves=state.memory.moves, decisions=state.memory.decisions)
+        policy = acting_policy(state, self.default, wall)
+        state.observation = self._observe(policy, now, wall)
+        before, former_policy = state.decision, state.policy
+        decision, state.memory = decide(state.observation, policy, state.memory)
+        state.note_move(decision.ended)
+        state.note_move(decision.move)
+        self._evaluate_shadow(state.observation, now, wall)
+        if before is None or former_policy is None or tells_more(decision, before, policy, former_policy):
+            self._saved_at = now
+            await self.keep("decision", {"decision": decision}, ("memory", "move_log"))
+        elif now - self._saved_at >= SAVE_EVERY_S:
+            self._saved_at = now
+            await self._kept.save(self._document)
+        # From here on it is published.
+        state.decision, state.policy = decision, policy
+        state.ticks += 1
+        state.ticked_wall = wall
+        self.actuated = self.actuated or self._is_actuated(decision.plan)
+        if now - self._observed_at >= OBSERVATION_EVERY_S:
+            self._observed_at = now
+            await self._kept.keep_observation(
+                {"observation": state.observation, "targets": decision.targets, "revision": decision.revision}
+            )
+
+    def plan(self) -> dict[str, float]:
+        """The plan as Serve's autoscaling statistics; empty while there is none.
+
+        Never None: Serve would stop asking for the life of this replica.
+        """
+        decision, policy = self.state.decision, self.state.policy
+        if decision is None or policy is None or decision.plan is None:
+            return {}
+        if self._stopped or self._kept.fenced:
+            return {}
+        found: dict[str, float] = {
+            "plan_epoch": self._observations.epoch,
+            "plan_seq": self.state.ticks,
+            "plan_budget": decision.budget,
+        }
+        for role in Role:
+            found[f"target_{role.value}"] = decision.plan[role]
+            found[f"accelerators_{role.value}"] = policy.pools[role].accelerators
+        return found
+
+    async def keep(self, kind: str, fields: dict[str, object], changed: tuple[str, ...]) -> None:
+        """One audit line and the state; `changed` are the state's fields that the line is about."""
+        if not self._stopped:
+            await self._kept.keep(kind, msgspec.to_builtins(fields), self._document, changed)
+
+    def _document(self) -> State:
+        return self.state.document(self._ports.now(), self._ports.wall())
+
+    async def _look(self) -> None:
+        """Ask Serve; without an answer the last look ages until it says nothing."""
+        try:
+            async with asyncio.timeout(LOOK_LIMIT_S):
+                found = await asyncio.to_thread(self._ports.look)
+        except Exception as error:
+            logger.debug(f"no answer from Ray Serve: {type(error).__name__}: {error}")
+            return
+        if found is not None:
+            self.serve = found
+            self._ran = self._ran or any(pool.running_ids for pool in found.pools.values())
+
+    def _observe(self, policy: PolicyInForce, now: float, wall: float) -> Observation:
+        self._observations.expire(now)
+        return observe(
+            self._observations.newest(),
+            self.serve,
+            self.demand,
+            self.latencies,
+            now=now,
+            wall=wall,
+            report_expires_s=policy.metrics_after_s,
+            young=self._observations.young(now),
+            fresh=self._is_fresh(),
+        )
+
+    def _is_fresh(self) -> bool:
+        """Whether Serve has only just been given the application: its own minimum, and nothing runs."""
+        if self._ran or self.serve is None:
+            return False
+        if self.state.decision is not None and self.state.decision.plan is not None:
+            return True  # the targets that Serve has by now are ours
+        return all(
+            pool.target <= max(1, self._settings.pool(role).floor) for role, pool in self.serve.pools.items()
+        )
+
+    def _is_actuated(self, plan: Sizes | None) -> bool:
+        return (
+            plan is not None
+            and self.serve is not None
+            and all(self.serve.pools[role].target == plan[role] for role in Role)
+        )
+
+    async def _judge(self, seen: Seen, wall: float) -> None:
+        targets = self.state.memory.targets
+        event = self.state.book.take(seen, targets, wall)
+        if event is None:
+            return
+        record = event.record
+        words = f"policy revision {record.revision} is {record.state.value}"
+        logger.warning(f"{words}: {record.message}" if event.problems else words)
+        if event.text is not None:
+            await self._kept.keep_text(record.revision, event.text)
+        await self.keep(
+            "policy",
+            {"revision": record, "problems": event.problems},
+            ("revisions", "active_revision", "seen_revision"),
+        )
+
+    def _evaluate_shadow(self, observation: Observation, now: float, wall: float) -> None:
+        """What the revision in the shadow would do from here; it never acts, so it waits for no move."""
+        state, policy = self.state, shadow_policy(self.state, wall)
+        if policy is None:
+            state.shadow = state.shadow_memory = None
+            return
+        memory = replace(
+            state.shadow_memory or state.memory,
+            targets=state.memory.targets,
+            plan=state.memory.plan,
+            move=None,
+        )
+        state.shadow, memory = decide(observation, policy, memory)
+        if state.shadow.begun:
+            memory = replace(memory, cooling_until=now + policy.cooldown_s)
+        state.shadow_memory = memory
+
+
+def tells_more(
+    decision: Decision, before: Decision, policy: PolicyInForce, former_policy: PolicyInForce
+) -> bool:
+    """Whether a decision differs from the one before in anything that a person or a successor needs."""
+    move, moved = decision.move, before.move
+    return (
+        (decision.reason, decision.targets, decision.plan, decision.revision)
+        != (before.reason, before.targets, before.plan, before.revision)
+        or (decision.hold and decision.hold.by) != (before.hold and before.hold.by)
+        or (move and (move.id, move.state)) != (moved and (moved.id, moved.state))
+        or decision.ended is not None
+        or policy.budget_max != former_policy.budget_max
+    )

@@ -1,0 +1,215 @@
+"""What the control loop writes down and finds again: state, audit, records; in an order that survives kills.
+
+An audit line that changes something carries that part of the state with it.  A successor takes the saved
+state and lays over it what stands in younger lines, so nothing is lost between the two writes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from autoscaling.decisions import Hold, Memory
+from autoscaling.memory import shifted
+from autoscaling.overrides import Override
+from deployments.config import ControllerSettings
+from deployments.kept_files import FencedError, StoreError, UnknownSchemaError
+from deployments.kept_state import State
+from deployments.record_reader import last
+from deployments.records import Records
+from deployments.state_store import DirectoryStore, NoStore, StateStore
+
+logger = logging.getLogger("ray.serve")
+
+AUDIT = "audit"
+OBSERVATIONS = "observations"
+DECISIONS = "decisions"
+DECISIONS_SEARCHED = 5000
+LONGEST_AWAY_S = 7 * 86_400.0  # a wall clock that jumped further says nothing
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What a former life left; nothing when `state` is None."""
+
+    state: State | None = None
+    memory: Memory = Memory()
+    shadow_memory: Memory | None = None
+    hold: Hold | None = None
+    overrides: tuple[Override, ...] = ()
+    problem: str | None = None
+
+
+class ControlMemory:
+    """Store, audit and records of one controller life; blocking work runs in threads, one at a time."""
+
+    def __init__(self, settings: ControllerSettings, wall: Callable[[], float]) -> None:
+        self._settings = settings
+        self._wall = wall
+        self._store: StateStore = NoStore(wall)
+        self._lock = asyncio.Lock()
+        self._audit: Records | None = None
+        self._records: dict[str, Records] = {}
+        self._audit_seq = 0
+        self._left = Left()
+        self.epoch = 0
+        self.problem: str | None = None  # what cannot be written down, in words
+        self.fenced = False
+
+    def open(self) -> int:
+        """Take the next epoch and read what is there; a store that cannot be used is said and done without."""
+        folder = None if self._settings.state_dir is None else Path(self._settings.state_dir)
+        self._store = NoStore(self._wall) if folder is None else DirectoryStore(folder, self._wall)
+        try:
+            opened = self._store.open()
+        except (StoreError, UnknownSchemaError) as error:
+            self.problem = str(error)
+            self._store, folder = NoStore(self._wall), None
+            opened = self._store.open()
+        self.epoch = opened.epoch
+        self._left = Left(opened.state, problem=opened.problem)
+        self._audit = Records(folder, AUDIT, epoch=self.epoch, fsync=True, clock=self._wall)
+        records = None if self._settings.record_dir is None else Path(self._settings.record_dir)
+        self._records = {
+            name: Records(
+                records, name, epoch=self.epoch, stdout=self._settings.record_stdout, clock=self._wall
+            )
+            for name in (OBSERVATIONS, DECISIONS)
+        }
+        return self.epoch
+
+    def describe(self) -> str:
+        """What becomes of the state, for the status."""
+        words = self._store.describe()
+        return words if self.problem is None else f"{words}: {self.problem}"
+
+    def restore(self, now: float, wall: float) -> Left:
+        """What a former life left, by this life's clocks.  Blocking."""
+        assert self._audit is not None
+        state = self._left.state
+        try:
+            younger = self._audit.after(0 if state is None else state.audit_seq)
+        except (StoreError, UnknownSchemaError) as error:
+            self.problem = str(error)
+            younger = ()
+        for line in younger:
+            state = _laid_over(state or State(), line)
+        if state is None:
+            return self._left
+        self._audit_seq = state.audit_seq
+        try:
+            return replace(_revived(state, now, wall), problem=self._left.problem)
+        except msgspec.ValidationError as error:
+            return Left(problem=f"the kept state cannot be read ({error}); starting from Ray Serve's targets")
+
+    def policy_text(self, revision: int) -> str | None:
+        """The text of a revision; None when it is not kept."""
+        try:
+            return self._store.policy(revision)
+        except StoreError as error:
+            self.problem = str(error)
+            return None
+
+    async def decision(self, number: str) -> dict[str, Any] | None:
+        """A decision of the audit by its number; None when it is not kept."""
+        folder = self._settings.state_dir
+        if folder is None or not isinstance(self._store, DirectoryStore):
+            return None
+
+        def find() -> dict[str, Any] | None:
+            for line in reversed(last(Path(folder), AUDIT, "decision", DECISIONS_SEARCHED)):
+                found: dict[str, Any] = line["decision"]
+                if str(found["number"]) == number:
+                    return found
+            return None
+
+        try:
+            return await asyncio.to_thread(find)
+        except (StoreError, UnknownSchemaError):
+            return None
+
+    async def keep_text(self, revision: int, text: str) -> None:
+        """Keep the text of a revision, before any state names it."""
+        await self._write(lambda _: self._store.save_policy(revision, text, self.epoch), State)
+
+    async def keep(
+        self, kind: str, fields: Mapping[str, Any], state: Callable[[], State], changed: tuple[str, ...]
+    ) -> None:
+        """One audit line, then the state; `changed` names the parts of the state that the line carries."""
+
+        def work(now: State) -> None:
+            assert self._audit is not None
+            part = {name: getattr(now, name) for name in (*changed, "saved_now", "saved_wall")}
+            plain = msgspec.to_builtins(dict(fields))
+            self._audit_seq = self._audit.write(kind, plain | {"state": msgspec.to_builtins(part)})
+            self._store.save(replace(now, audit_seq=self._audit_seq), self.epoch)
+            self._records[DECISIONS].write(kind, plain)
+
+        await self._write(work, state)
+
+    async def save(self, state: Callable[[], State]) -> None:
+        """The state alone."""
+        await self._write(
+            lambda now: self._store.save(replace(now, audit_seq=self._audit_seq), self.epoch), state
+        )
+
+    async def keep_observation(self, fields: Mapping[str, Any]) -> None:
+        """One record of what was seen."""
+        if self._settings.record_dir is not None or self._settings.record_stdout:
+            plain = msgspec.to_builtins(dict(fields))
+            await self._write(lambda _: self._records[OBSERVATIONS].write("observation", plain), State)
+
+    async def _write(self, work: Callable[[State], Any], state: Callable[[], State]) -> None:
+        """Run one piece of writing; what cannot be written is said, and the service goes on.
+
+        The state is taken when its turn comes: of two that wait, the later one is the newer one.
+        """
+        async with self._lock:
+            try:
+                await asyncio.to_thread(work, state())
+            except FencedError as error:
+                self.fenced = True
+                logger.error(str(error))
+            except (StoreError, UnknownSchemaError, ValueError) as error:
+                if self.problem is None:
+                    logger.error(f"the controller cannot write down what it does: {error}")
+                self.problem = str(error)
+            else:
+                if self._settings.state_dir is None or isinstance(self._store, DirectoryStore):
+                    self.problem = None
+
+    def close(self) -> None:
+        """Close the files."""
+        for records in (self._audit, *self._records.values()):
+            if records is not None:
+                records.close()
+
+
+def _laid_over(state: State, line: Mapping[str, Any]) -> State:
+    part = line.get("state") or {}
+    known = {name: part[name] for name in part if name in State.__dataclass_fields__}
+    fresh = msgspec.convert(msgspec.to_builtins(state) | known, State)
+    return replace(fresh, audit_seq=int(line["seq"]))
+
+
+def _revived(state: State, now: float, wall: float) -> Left:
+    away = min(max(0.0, wall - state.saved_wall), LONGEST_AWAY_S)
+    delta = now - state.saved_now - away
+
+    def memory(plain: dict[str, Any] | None) -> Memory | None:
+        return None if plain is None else shifted(msgspec.convert(plain, Memory), delta, now)
+
+    holds = msgspec.convert(state.holds, tuple[Hold, ...])
+    return Left(
+        state=state,
+        memory=memory(state.memory) or Memory(),
+        shadow_memory=memory(state.shadow_memory),
+        hold=holds[0] if holds else None,
+        overrides=msgspec.convert(state.overrides, tuple[Override, ...]),
+    )

@@ -1,0 +1,55 @@
+"""What the control loop holds in memory, and the document of it that a successor reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from autoscaling.decisions import Decision, Hold, Memory, Move, Observation, PolicyInForce
+from autoscaling.overrides import Override
+from deployments.kept_state import MOVES_KEPT, State
+from deployments.policy_book import PolicyBook
+
+
+@dataclass(slots=True)
+class ControlState:
+    """Changed by the loop and by an operator's orders, both on one event loop."""
+
+    book: PolicyBook
+    memory: Memory = Memory()
+    shadow_memory: Memory | None = None
+    hold: Hold | None = None  # an operator's
+    overrides: tuple[Override, ...] = ()  # operators'
+    moves: list[dict[str, Any]] = field(default_factory=list)  # oldest first
+    observation: Observation | None = None
+    policy: PolicyInForce | None = None
+    decision: Decision | None = None
+    shadow: Decision | None = None  # of the revision that is only evaluated
+    ticks: int = 0
+    ticked_wall: float | None = None
+    failures: int = 0  # ticks that ended in an error
+
+    def note_move(self, move: Move | None) -> None:
+        """Keep the newest word on a move."""
+        if move is None:
+            return
+        plain = msgspec.to_builtins(move)
+        self.moves = [*(old for old in self.moves if old["id"] != move.id), plain][-MOVES_KEPT:]
+
+    def document(self, now: float, wall: float) -> State:
+        """Everything that must outlive this controller."""
+        active = self.book.active
+        return State(
+            saved_wall=wall,
+            saved_now=now,
+            memory=msgspec.to_builtins(self.memory),
+            shadow_memory=None if self.shadow_memory is None else msgspec.to_builtins(self.shadow_memory),
+            holds=() if self.hold is None else (msgspec.to_builtins(self.hold),),
+            overrides=tuple(msgspec.to_builtins(override) for override in self.overrides),
+            revisions=self.book.revisions,
+            active_revision=None if active is None else active.number,
+            seen_revision=self.book.seen_revision,
+            move_log=tuple(self.moves),
+        )

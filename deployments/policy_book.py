@@ -1,0 +1,164 @@
+"""Revisions of the policy: which one acts, which is only evaluated, and why the newest was refused.
+
+No IO: texts come in, what must be kept goes out as `PolicyEvent`.  A refused revision changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from autoscaling.decisions import Mode, Sizes
+from autoscaling.policy import CapacityPolicy
+from autoscaling.policy_file import PolicyRead, read_policy
+from autoscaling.policy_problem import Problem
+from autoscaling.policy_world import World, check_against
+from deployments.kept_state import RevisionRecord, RevisionState, State
+from deployments.policy_source import Seen
+
+TEXTS_KEPT = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """A valid policy and its number."""
+
+    number: int
+    sha: str
+    policy: CapacityPolicy
+    at: float  # wall, when it was taken
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyEvent:
+    """What became of a text; to be recorded, and the text kept, before it acts."""
+
+    record: RevisionRecord
+    text: str | None
+    problems: tuple[dict[str, Any], ...]
+
+
+class PolicyBook:
+    """The revisions of one service, oldest first."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self.active: Revision | None = None
+        self.shadow: Revision | None = None
+        self.revisions: tuple[RevisionRecord, ...] = ()
+        self.last_error: dict[str, Any] | None = None
+        self.refused = 0  # since this life began
+        self._problem_seen: str | None = None
+        self._texts: dict[int, str] = {}  # of this life, for a service that keeps nothing
+
+    @property
+    def seen_revision(self) -> int | None:
+        """The newest revision, good or not."""
+        return self.revisions[-1].revision if self.revisions else None
+
+    def restore(self, state: State, text_of: Callable[[int], str | None]) -> str | None:
+        """Bring back what acted before; returns why the last good revision could not be, None if all is well."""
+        self.revisions = state.revisions
+        problem = None
+        for record in state.revisions:
+            if record.state in (RevisionState.ACTIVE, RevisionState.SHADOW):
+                text = text_of(record.revision)
+                found = None if text is None else read_policy(text).policy
+                if found is None:
+                    problem = f"revision {record.revision} is recorded as {record.state} and its text is lost"
+                    continue
+                revision = Revision(record.revision, record.sha, found, record.at)
+                if record.state is RevisionState.ACTIVE:
+                    self.active = revision
+                else:
+                    self.shadow = revision
+        if self.revisions and self.revisions[-1].state is RevisionState.REFUSED:
+            self.last_error = {"message": self.revisions[-1].message, "line": None, "field": None}
+        return problem
+
+    def text_of(self, revision: int) -> str | None:
+        """The text of a revision of this life."""
+        return self._texts.get(revision)
+
+    def take(self, seen: Seen, targets: Sizes | None, wall: float) -> PolicyEvent | None:
+        """Judge what the source has found; None when it is what was judged last."""
+        newest = self.revisions[-1] if self.revisions else None
+        if seen.text is None:
+            words = seen.problem or "nothing to read"
+            if words == self._problem_seen:
+                return None
+            self._problem_seen = words
+            return self._refuse(seen.sha or "", (Problem(1, 1, "", words),), None, wall)
+        self._problem_seen = None
+        read = read_policy(seen.text)
+        if newest is not None and newest.sha == read.sha and newest.state is not RevisionState.REFUSED:
+            self.last_error = None
+            return None
+        again = newest is not None and newest.sha == read.sha
+        problems = read.problems or self._against_the_world(read, targets, wall)
+        if problems or read.policy is None:
+            if again:
+                self.last_error = _first(problems)
+                return None
+            return self._refuse(read.sha, problems, seen.text, wall)
+        return self._accept(read, read.policy, seen.text, wall)
+
+    def _against_the_world(self, read: PolicyRead, targets: Sizes | None, wall: float) -> tuple[Problem, ...]:
+        active = self.active
+        world = replace(
+            self._world,
+            targets=targets,
+            active_revision=None if active is None else active.number,
+            active_budget=None if active is None else active.policy.spec.budget.max,
+            active_cut_share=None if active is None else active.policy.spec.guardrails.max_cut_share,
+            wall=wall,
+        )
+        return check_against(read, world)
+
+    def _accept(self, read: PolicyRead, policy: CapacityPolicy, text: str, wall: float) -> PolicyEvent:
+        shadow = policy.spec.mode is Mode.SHADOW
+        state = RevisionState.SHADOW if shadow else RevisionState.ACTIVE
+        record = RevisionRecord(self._next(), read.sha, state, wall)
+        revision = Revision(record.revision, read.sha, policy, wall)
+        # A revision that acts ends the shadow of an older one; one that is only evaluated replaces a shadow.
+        ended = {RevisionState.SHADOW} if shadow else {RevisionState.ACTIVE, RevisionState.SHADOW}
+        self.revisions = (
+            *(
+                replace(old, state=RevisionState.SUPERSEDED) if old.state in ended else old
+                for old in self.revisions
+            ),
+            record,
+        )
+        if shadow:
+            self.shadow = revision
+        else:
+            self.active, self.shadow = revision, None
+        self.last_error = None
+        self._remember(record.revision, text)
+        return PolicyEvent(record, text, ())
+
+    def _refuse(self, sha: str, problems: tuple[Problem, ...], text: str | None, wall: float) -> PolicyEvent:
+        self.refused += 1
+        self.last_error = _first(problems)
+        message = "; ".join(str(problem) for problem in problems)
+        record = RevisionRecord(self._next(), sha, RevisionState.REFUSED, wall, message)
+        self.revisions = (*self.revisions, record)
+        self._remember(record.revision, text)
+        return PolicyEvent(record, text, tuple(_plain(problem) for problem in problems))
+
+    def _remember(self, revision: int, text: str | None) -> None:
+        if text is not None:
+            self._texts[revision] = text
+            self._texts.pop(revision - TEXTS_KEPT, None)
+
+    def _next(self) -> int:
+        return (self.seen_revision or 0) + 1
+
+
+def _first(problems: tuple[Problem, ...]) -> dict[str, Any]:
+    return _plain(problems[0]) if problems else {"message": "unknown", "line": None, "field": None}
+
+
+def _plain(problem: Problem) -> dict[str, Any]:
+    return {"message": problem.message, "line": problem.line, "field": problem.field or None}

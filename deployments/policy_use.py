@@ -1,0 +1,64 @@
+"""Which policy is obeyed at this moment: the active revision, or the default under a hold."""
+
+from __future__ import annotations
+
+from autoscaling.decisions import Hold, HoldBy, PolicyInForce
+from autoscaling.overrides import active
+from autoscaling.policy import CapacityPolicy
+from autoscaling.policy_file import read_policy
+from autoscaling.policy_in_force import in_force
+from deployments.config import ControllerSettings
+from deployments.control_state import ControlState
+from deployments.default_policy import default_policy_text
+
+Default = tuple[CapacityPolicy, str]  # and its hash
+
+
+def default_policy(settings: ControllerSettings) -> Default:
+    """The policy of a service without one, and its hash."""
+    found = read_policy(default_policy_text(settings))
+    assert found.policy is not None, found.problems
+    return found.policy, found.sha
+
+
+def acting_policy(state: ControlState, default: Default, wall: float) -> PolicyInForce:
+    """What is obeyed now; drops an operator's hold and overrides that have ended.
+
+    Without any valid revision that acts, the sizes are those of the shadow or the default, and held.
+    """
+    if state.hold is not None and state.hold.expires is not None and wall >= state.hold.expires:
+        state.hold = None
+    state.overrides = active(state.overrides, wall)
+    acting, hold = state.book.active, state.hold
+    if acting is not None:
+        return in_force(
+            acting.policy,
+            acting.number,
+            acting.sha,
+            overrides=state.overrides,
+            hold=hold,
+            wall=wall,
+            active_since=acting.at,
+        )
+    hold = hold or Hold(HoldBy.NO_POLICY, "no valid revision of the policy has been enforced", wall)
+    shadow = state.book.shadow
+    if shadow is not None:
+        return in_force(
+            shadow.policy, shadow.number, shadow.sha, overrides=state.overrides, hold=hold, wall=wall
+        )
+    policy, sha = default
+    return in_force(policy, 0, sha, overrides=state.overrides, hold=hold, wall=wall)
+
+
+def acting_document(state: ControlState, default: Default) -> CapacityPolicy:
+    """The policy whose overrides and budget count now, without what depends on the moment."""
+    acting = state.book.active or state.book.shadow
+    return default[0] if acting is None else acting.policy
+
+
+def shadow_policy(state: ControlState, wall: float) -> PolicyInForce | None:
+    """The revision that is only evaluated, without any hold; None when there is none."""
+    shadow = state.book.shadow
+    if shadow is None:
+        return None
+    return in_force(shadow.policy, shadow.number, shadow.sha, overrides=state.overrides, hold=None, wall=wall)
