@@ -39,7 +39,7 @@ BIN := $(VENV)/bin/
 PYTEST := $(BIN)python -m pytest
 PREPARE := prepare-base prepare-cpu prepare-dev
 
-.PHONY: help serve install install-simulated check test test-long contract bench-path clean $(PREPARE)
+.PHONY: help serve install install-simulated check test test-long contract bench-path bench-control clean $(PREPARE)
 
 help:
 	@echo 'make serve                   install what is missing, then serve on http://127.0.0.1:$(PORT)'
@@ -55,6 +55,8 @@ help:
 	@echo 'make contract                only what touches internals of Ray and vLLM; at most 5 min'
 	@echo 'make bench-path              what the way through twinpool adds to a request;'
 	@echo '                             about 12 min, or 5 with ARGS=--quick'
+	@echo 'make bench-control           what one controller takes: reports, decisions at 1,000 replicas, memory;'
+	@echo '                             about 9 min, or 3 with ARGS=--quick'
 	@echo 'make clean                   remove the virtual environments and all caches of this checkout; 5 s'
 	@echo
 	@echo 'Settings (make TARGET NAME=VALUE):'
@@ -100,6 +102,9 @@ contract: prepare-dev
 # Its engines are simulated, whatever ENGINE says.
 bench-path: prepare-base
 	$(BIN)python -m benchmarks.path $(ARGS)
+
+bench-control: prepare-base
+	$(BIN)python -m benchmarks.control $(ARGS)
 
 # Only a directory that Python marked as a virtual environment is removed; .venv-peer is of bench-path.
 clean:

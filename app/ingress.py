@@ -29,6 +29,7 @@ from app.status import Known, service_status
 from app.upstream import Upstream
 from autoscaling.types import Role, Snapshot
 from deployments.config import IngressSettings
+from deployments.control_metrics import CONTENT_TYPE
 
 logger = logging.getLogger("ray.serve")
 
@@ -63,6 +64,7 @@ class Ingress:
                 Path("/v1/models/{model:path}", self._model, methods=["GET"]),
                 Path("/health", _health, methods=["GET"]),
                 Path("/ready", self._ready, methods=["GET"]),
+                Path("/metrics", self._metrics, methods=["GET"]),
                 Path("/admin/status", self._status, methods=["GET"]),
                 *Admin(self._controller, self._settings.admin_writable).routes(),
             ],
@@ -126,6 +128,15 @@ class Ingress:
             reachable = False
         url = f"{request.url.scheme}://{request.url.netloc}"
         return JSONResponse(service_status(self._known, self._membership, url, reachable, now))
+
+    async def _metrics(self, _request: Request) -> Response:
+        """The fleet's metrics, by the controller; 503 without one, so that a scrape is seen to fail."""
+        try:
+            async with asyncio.timeout(STATUS_LIMIT_S):
+                found: str = await self._controller.metrics.remote()
+        except Exception as error:
+            return _answer(errors.no_controller(type(error).__name__, changing=False))
+        return Response(found, media_type=CONTENT_TYPE)
 
     def _views(self) -> list[Any]:
         return [candidate.replica for candidate in self._membership.candidates_view(time.monotonic())]

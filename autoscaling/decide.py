@@ -31,10 +31,11 @@ def decide(seen: Observation, policy: PolicyInForce, memory: Memory) -> tuple[De
     start = known.targets
     signals = {} if start is None else read(seen, policy, start)
     memory = watch(memory, signals, policy, seen.now)
-    if start is None or hold is not None or known.reason is Reason.BOOTSTRAP:
+    if start is None or known.reason is Reason.BOOTSTRAP:
         steps = [known, keep(known, memory)]
     else:
-        steps = [known, *_rules(start, signals, seen, policy, memory)]
+        # A hold keeps the targets; a move that has begun still ends, or its accelerators would lie idle.
+        steps = [known] if hold is not None else [known, *_rules(start, signals, seen, policy, memory)]
         steps.append(stage(steps[-1], memory.plan or start, seen, policy))
     return record(steps, hold, signals, ended, seen, policy, memory)
 

@@ -38,12 +38,10 @@ class Reason(StrEnum):
     WINDOW = "waiting_for_window"
     COOLDOWN = "cooling_down"
     BEHAVIOR = "behavior_limit"
-    STEP_LIMIT = "step_limit"
     IN_FLIGHT = "move_in_flight"
     NO_DONOR = "no_donor"  # the other pool would leave its own objective
     AT_MINIMUM = "at_minimum"
     AT_MAXIMUM = "at_maximum"
-    NO_BUDGET = "no_budget"
     STARTING = "still_starting"  # the short pool has replicas that are not up yet
     HELD = "held"  # by an operator, the policy or missing knowledge: see `hold`
 
@@ -151,7 +149,7 @@ class PolicyInForce:
     surge: int = 0  # accelerators that may be used above the budget while a donor drains
     max_step: int = 1  # replicas per move
     move_timeout_s: float = 900.0
-    metrics_after_s: float = 15.0  # reports older than this are missing
+    metrics_after_s: float = 10.0  # reports older than this are missing
     min_fresh_share: float = 0.5  # of the running replicas; fewer fresh reports: hold
     hold: Hold | None = None
 

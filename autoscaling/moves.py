@@ -19,6 +19,8 @@ from autoscaling.decisions import (
 )
 from autoscaling.types import Role
 
+LATE = " (late: longer than drainTimeoutSeconds)"
+
 
 def growing(before: Sizes, after: Sizes) -> tuple[Role, ...]:
     """The pools that gain replicas."""
@@ -77,7 +79,8 @@ def follow(memory: Memory, seen: Observation, policy: PolicyInForce) -> tuple[Me
         move = _end(move, MoveState.TIMED_OUT, seen.now)
     if not in_flight(move):
         return replace(memory, move=move, cooling_until=seen.now + policy.cooldown_s), move
-    move = replace(move, waiting_for=_waiting(move, seen) or move.waiting_for)
+    waiting = _waiting(move, seen) or move.waiting_for.removesuffix(LATE)
+    move = replace(move, waiting_for=waiting + (LATE if _late(move, seen, policy) else ""))
     return (memory if move == memory.move else replace(memory, move=move)), None
 
 
@@ -128,6 +131,12 @@ def _waiting(move: Move, seen: Observation) -> str:
     counts = [(role, _left((role,), move, seen)) for role in roles]
     verb = "to drain" if draining else "to start"
     return ", ".join(f"{replicas(count, role)} {verb}" for role, count in counts if count)
+
+
+def _late(move: Move, seen: Observation, policy: PolicyInForce) -> bool:
+    """Whether the drain takes longer than its pools' drainTimeoutSeconds."""
+    limits = [policy.pools[role].drain_timeout_s for role in shrinking(move.before, move.after)]
+    return move.state is MoveState.DRAINING and bool(limits) and seen.now - move.at > max(limits)
 
 
 def _left(roles: tuple[Role, ...], move: Move, seen: Observation) -> int | None:

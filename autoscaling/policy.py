@@ -106,8 +106,8 @@ MOST_ENTRIES = 50
 class OnMetricsLoss(Part):
     """What happens when replicas fall silent."""
 
-    after_seconds: Annotated[float, Field(ge=3, le=600)] = Field(
-        15, description="A report older than this is missing."
+    after_seconds: Annotated[float, Field(ge=3, le=10)] = Field(
+        10, description="A report older than this is missing; after 10 s of silence a replica is gone."
     )
     min_fresh_share: Share = Field(
         0.5, description="Fewer fresh reports than this share of a pool's replicas: hold."

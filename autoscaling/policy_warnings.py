@@ -15,6 +15,11 @@ SHORT_WINDOW_S = 10.0  # ten reports: a shorter look says little about the next 
 SHORT_COOLDOWN_S = 30.0  # with a short window, capacity could move back before its effect is seen
 NARROW_BAND = 0.1  # one replica more or less moves the utilization of a small pool further than this
 
+# Above these a value is more likely in milliseconds; the models refuse only what is certain.
+LONG_WAIT_S = 60.0  # for the first token of a caller who waits
+LONG_TOKEN_S = 2.0  # for each token after it
+LONG_PAUSE_S = 10_000.0  # for a cooldown, a drain or a move: nearly three hours
+
 
 def doubts(policy: CapacityPolicy, wall: float | None = None) -> Iterator[Finding]:
     """All warnings about a policy without contradictions; `wall` (Unix seconds) finds expired overrides."""
@@ -22,6 +27,7 @@ def doubts(policy: CapacityPolicy, wall: float | None = None) -> Iterator[Findin
     yield from _flapping(policy)
     yield from _bounds(policy, parts)
     yield from _objectives(policy)
+    yield from _units(policy)
     yield from _schedules(parts)
     for index, override in parts.overrides.items():
         if wall is not None and override.until.timestamp() <= wall:
@@ -104,6 +110,30 @@ def _order(first: TierObjective, name: str, second: TierObjective) -> Iterator[F
                 f"spec.objectives.{name}.{field}",
                 f"is {later:g}, stricter than {sooner:g} of the more urgent tier before it",
             )
+
+
+def _units(policy: CapacityPolicy) -> Iterator[Finding]:
+    """Values that are allowed in seconds and look like milliseconds."""
+    spec = policy.spec
+    objectives = spec.objectives
+    values: list[tuple[str, float | None, float]] = [
+        ("spec.objectives.interactive.ttftSeconds", objectives.interactive.ttft_seconds, LONG_WAIT_S),
+        ("spec.objectives.standard.ttftSeconds", objectives.standard.ttft_seconds, LONG_WAIT_S),
+        ("spec.objectives.interactive.tpotSeconds", objectives.interactive.tpot_seconds, LONG_TOKEN_S),
+        ("spec.objectives.standard.tpotSeconds", objectives.standard.tpot_seconds, LONG_TOKEN_S),
+        ("spec.objectives.batch.tpotSeconds", objectives.batch.tpot_seconds, LONG_TOKEN_S),
+        (
+            "spec.pools.speculative.drainTimeoutSeconds",
+            spec.pools.speculative.drain_timeout_seconds,
+            LONG_PAUSE_S,
+        ),
+        ("spec.pools.plain.drainTimeoutSeconds", spec.pools.plain.drain_timeout_seconds, LONG_PAUSE_S),
+        ("spec.behavior.cooldownSeconds", spec.behavior.cooldown_seconds, LONG_PAUSE_S),
+        ("spec.guardrails.moveTimeoutSeconds", spec.guardrails.move_timeout_seconds, LONG_PAUSE_S),
+    ]
+    for field, value, most in values:
+        if value is not None and value > most:
+            yield Finding(field, f"is {value:g}, more than {most:g} seconds; is this milliseconds?")
 
 
 def _schedules(parts: Readable) -> Iterator[Finding]:

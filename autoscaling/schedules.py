@@ -10,10 +10,10 @@ times, so a window that starts or ends within it opens or closes twice.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from datetime import UTC, datetime, time, timedelta
-from zoneinfo import ZoneInfo
+from datetime import UTC, datetime, time, timedelta, tzinfo
 
 from autoscaling.policy import Day, Schedule
+from autoscaling.zones import zone
 
 AHEAD_S = 8 * 86_400.0  # a week, and a day for windows that a change of the clock swallows
 DAYS = tuple(Day)  # Monday first, as `datetime.weekday` counts
@@ -22,7 +22,7 @@ DAYS = tuple(Day)  # Monday first, as `datetime.weekday` counts
 def active(schedules: Sequence[Schedule], wall: float) -> tuple[Schedule, ...]:
     """The schedules whose windows contain `wall` (Unix seconds), in their order.
 
-    A zone that is not known here raises ZoneInfoNotFoundError; `policy_checks` refuses such a file.
+    A zone that is not known here raises ValueError; `policy_checks` refuses such a file.
     """
     return tuple(schedule for schedule in schedules if _holds(schedule, wall))
 
@@ -43,7 +43,7 @@ def next_change(schedules: Sequence[Schedule], wall: float) -> float | None:
 
 
 def _holds(schedule: Schedule, wall: float) -> bool:
-    local = datetime.fromtimestamp(wall, ZoneInfo(schedule.time_zone))
+    local = datetime.fromtimestamp(wall, _zone(schedule))
     start, end = time.fromisoformat(schedule.start), time.fromisoformat(schedule.end)
     clock = local.time()
     today = DAYS[local.weekday()] in schedule.days
@@ -55,21 +55,28 @@ def _holds(schedule: Schedule, wall: float) -> bool:
 
 def _moments(schedule: Schedule, wall: float) -> Iterator[float]:
     """Every instant ahead at which the schedule may open or close: its times, and changes of the clock."""
-    zone = ZoneInfo(schedule.time_zone)
-    today = datetime.fromtimestamp(wall, zone).date()
-    found = list(_jumps(zone, wall))
+    place = _zone(schedule)
+    today = datetime.fromtimestamp(wall, place).date()
+    found = list(_jumps(place, wall))
     for days in range(-1, 10):  # a day more on each side than eight days ahead can touch
         for text in {schedule.start, schedule.end}:
-            local = datetime.combine(today + timedelta(days=days), time.fromisoformat(text), zone)
+            local = datetime.combine(today + timedelta(days=days), time.fromisoformat(text), place)
             found += [local.timestamp(), local.replace(fold=1).timestamp()]
     yield from (moment for moment in found if wall < moment <= wall + AHEAD_S)
 
 
-def _jumps(zone: ZoneInfo, wall: float) -> Iterator[float]:
+def _zone(schedule: Schedule) -> tzinfo:
+    found = zone(schedule.time_zone)
+    if found is None:
+        raise ValueError(f"schedule {schedule.name}: no zone {schedule.time_zone} is known here")
+    return found
+
+
+def _jumps(place: tzinfo, wall: float) -> Iterator[float]:
     """The instants ahead at which the zone's clock is changed, to the minute."""
 
     def offset(minute: int) -> timedelta | None:
-        return datetime.fromtimestamp(minute * 60, UTC).astimezone(zone).utcoffset()
+        return datetime.fromtimestamp(minute * 60, UTC).astimezone(place).utcoffset()
 
     first = int(wall // 60)
     for minute in range(first, first + int(AHEAD_S // 60), 60):  # no clock is changed twice in an hour

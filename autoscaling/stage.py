@@ -38,7 +38,7 @@ def stage(chosen: Step, plan: Sizes, seen: Observation, policy: PolicyInForce) -
 
 
 def keep(known: Step, memory: Memory) -> Step:
-    """The plan of a tick without rules: the bootstrap sizes, else the last plan, whatever was seen."""
+    """The plan of a tick that starts from no targets of its own: the bootstrap sizes, else the last plan."""
     kept = known.targets if known.reason is Reason.BOOTSTRAP or memory.plan is None else memory.plan
     return Step(NAME, known.reason, kept)
 

@@ -25,12 +25,10 @@ REASONS: Mapping[Reason, str] = {
     Reason.WINDOW: "the cause has not lasted for the stabilization window yet",
     Reason.COOLDOWN: "the last move ended less than cooldownSeconds ago",
     Reason.BEHAVIOR: "the policy's scaleUp or scaleDown allows no more change now",
-    Reason.STEP_LIMIT: "one move brings at most maxStepReplicas replicas",
     Reason.IN_FLIGHT: "another move is still on its way",
     Reason.NO_DONOR: "the other pool would no longer serve its own demand with fewer replicas",
     Reason.AT_MINIMUM: "the pool that should give is at its minimum",
     Reason.AT_MAXIMUM: "the pool that is short is at its maximum",
-    Reason.NO_BUDGET: "no accelerator of the budget is free",
     Reason.STARTING: "the short pool has replicas that are still starting",
     Reason.HELD: "the targets are held",
 }

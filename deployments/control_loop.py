@@ -66,6 +66,7 @@ class ControlLoop:
         self.actuated = False  # Serve's targets have once been what was published
         self._stopped = False
         self._ran = False  # a replica of this application has been RUNNING
+        self._began_fresh: bool | None = None  # None before Serve was first seen
         self._observed_at = self._saved_at = float("-inf")
 
     def restore(self) -> None:
@@ -77,7 +78,7 @@ class ControlLoop:
             state.memory, state.shadow_memory = left.memory, left.shadow_memory
             state.hold, state.overrides = left.hold, left.overrides
             state.moves = list(left.state.move_log)
-            problems.append(state.book.restore(left.state, self._kept.policy_text))
+            problems.append(state.book.restore(left.state, self._kept.policy_text, self._ports.wall()))
         for problem in filter(None, problems):
             logger.warning(problem)
 
@@ -100,29 +101,33 @@ class ControlLoop:
     async def tick(self) -> None:
         """Look, judge a changed policy, decide, write down, publish."""
         await self._look()
+        if self.serve is None:
+            return  # nothing was ever seen: whatever is published would be a guess
         seen = await asyncio.to_thread(self._ports.poll)
         state, wall = self.state, self._ports.wall()
         if seen is not None:
             await self._judge(seen, wall)
-        if self.serve is None or self._stopped:
-            return  # nothing was ever seen: whatever is published would be a guess
+        if self._stopped:
+            return
         now = self._ports.now()
         if state.decision is None and self._is_fresh():
             # Of another application: its sizes are not this one's.
             state.memory = Memory(moves=state.memory.moves, decisions=state.memory.decisions)
         policy = acting_policy(state, self.default, wall)
         state.observation = self._observe(policy, now, wall)
-        before, former_policy = state.decision, state.policy
+        before, former_policy, former_shadow = state.decision, state.policy, state.shadow
         decision, state.memory = decide(state.observation, policy, state.memory)
         state.note_move(decision.ended)
         state.note_move(decision.move)
         self._evaluate_shadow(state.observation, now, wall)
         if before is None or former_policy is None or tells_more(decision, before, policy, former_policy):
             self._saved_at = now
-            await self.keep("decision", {"decision": decision}, ("memory", "move_log"))
+            await self.keep("decision", {"decision": decision}, ("memory", "shadow_memory", "move_log"))
         elif now - self._saved_at >= SAVE_EVERY_S:
             self._saved_at = now
             await self._kept.save(self._document)
+        if state.shadow is not None and would_differ(state.shadow, former_shadow):
+            await self.keep("shadow", {"decision": state.shadow}, ("memory", "shadow_memory"))
         # From here on it is published.
         state.decision, state.policy = decision, policy
         state.ticks += 1
@@ -189,14 +194,19 @@ class ControlLoop:
         )
 
     def _is_fresh(self) -> bool:
-        """Whether Serve has only just been given the application: its own minimum, and nothing runs."""
+        """Whether Serve had only just been given the application: its own minimum, and nothing runs yet.
+
+        By the first look: later the targets are ours, and a pool whose replicas all restart, or are found
+        again by a new Serve controller, is no new one.
+        """
         if self._ran or self.serve is None:
             return False
-        if self.state.decision is not None and self.state.decision.plan is not None:
-            return True  # the targets that Serve has by now are ours
-        return all(
-            pool.target <= max(1, self._settings.pool(role).floor) for role, pool in self.serve.pools.items()
-        )
+        if self._began_fresh is None:
+            self._began_fresh = all(
+                pool.target <= max(1, self._settings.pool(role).floor) and set(pool.states) <= {"STARTING"}
+                for role, pool in self.serve.pools.items()
+            )
+        return self._began_fresh
 
     def _is_actuated(self, plan: Sizes | None) -> bool:
         return (
@@ -206,7 +216,8 @@ class ControlLoop:
         )
 
     async def _judge(self, seen: Seen, wall: float) -> None:
-        targets = self.state.memory.targets
+        # What a former application had is not taken away by this edit.
+        targets = None if self._is_fresh() else self.state.memory.targets
         event = self.state.book.take(seen, targets, wall)
         if event is None:
             return
@@ -237,6 +248,17 @@ class ControlLoop:
         if state.shadow.begun:
             memory = replace(memory, cooling_until=now + policy.cooldown_s)
         state.shadow_memory = memory
+
+
+def would_differ(shadow: Decision, before: Decision | None) -> bool:
+    """Whether the revision in the shadow decides otherwise than at the last tick."""
+    if before is None:
+        return True
+    return (shadow.reason, shadow.targets, shadow.revision) != (
+        before.reason,
+        before.targets,
+        before.revision,
+    )
 
 
 def tells_more(

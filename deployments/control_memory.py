@@ -174,7 +174,7 @@ class ControlMemory:
             try:
                 await asyncio.to_thread(work, state())
             except FencedError as error:
-                self.fenced = True
+                self.fenced, self.problem = True, str(error)
                 logger.error(str(error))
             except (StoreError, UnknownSchemaError, ValueError) as error:
                 if self.problem is None:
@@ -193,7 +193,9 @@ class ControlMemory:
 
 def _laid_over(state: State, line: Mapping[str, Any]) -> State:
     part = line.get("state") or {}
-    known = {name: part[name] for name in part if name in State.__dataclass_fields__}
+    # The times of the state's memory are by the clock that was saved with that memory.
+    clock = () if "memory" in part else ("saved_now", "saved_wall")
+    known = {name: part[name] for name in part if name in State.__dataclass_fields__ and name not in clock}
     fresh = msgspec.convert(msgspec.to_builtins(state) | known, State)
     return replace(fresh, audit_seq=int(line["seq"]))
 

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from autoscaling.decisions import Decision, Hold, Memory, Move, Observation, PolicyInForce
+from autoscaling.moves import in_flight
 from autoscaling.overrides import Override
 from deployments.kept_state import MOVES_KEPT, State
 from deployments.policy_book import PolicyBook
@@ -27,14 +28,18 @@ class ControlState:
     policy: PolicyInForce | None = None
     decision: Decision | None = None
     shadow: Decision | None = None  # of the revision that is only evaluated
+    moves_ended: dict[str, int] = field(default_factory=dict)  # by state, since this life began
     ticks: int = 0
     ticked_wall: float | None = None
     failures: int = 0  # ticks that ended in an error
 
     def note_move(self, move: Move | None) -> None:
-        """Keep the newest word on a move."""
+        """Keep the newest word on a move, and count its end once."""
         if move is None:
             return
+        known = next((old["state"] for old in reversed(self.moves) if old["id"] == move.id), None)
+        if not in_flight(move) and known != move.state.value:
+            self.moves_ended[move.state.value] = self.moves_ended.get(move.state.value, 0) + 1
         plain = msgspec.to_builtins(move)
         self.moves = [*(old for old in self.moves if old["id"] != move.id), plain][-MOVES_KEPT:]
 

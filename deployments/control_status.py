@@ -26,7 +26,9 @@ def control_status(
     overrides = [*from_policy(acting_document(state, default)), *state.overrides]
     return {
         "last_tick": None if state.ticked_wall is None else rfc3339(state.ticked_wall),
+        "ticks": state.ticks,
         "failed_ticks": state.failures,
+        "moves_ended": dict(state.moves_ended),
         "policy": policy_status(settings, state),
         "precedence": None if state.policy is None else precedence_words(state.policy),
         "hold": None if decision is None or decision.hold is None else hold_status(decision.hold),

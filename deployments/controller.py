@@ -21,6 +21,7 @@ from deployments import serve_internals
 from deployments.config import ControllerSettings
 from deployments.control_loop import ControlLoop, Ports
 from deployments.control_memory import ControlMemory
+from deployments.control_metrics import exposition
 from deployments.control_status import control_status, pool_words
 from deployments.default_policy import default_policy_text
 from deployments.orders import Orders
@@ -60,8 +61,10 @@ class Controller:
 
     async def report(self, report: dict[str, Any]) -> str:
         """Take one replica's report; answers what became of it."""
-        found, now = msgspec.convert(report, ReplicaReport), time.monotonic()
-        taken = self._observations.take(found, now)
+        taken, now = Taken.SCHEMA, time.monotonic()
+        if report.get("schema") == SCHEMA:  # else nobody knows what its fields mean
+            found = msgspec.convert(report, ReplicaReport)
+            taken = self._observations.take(found, now)
         if taken is Taken.TAKEN:
             new = self._finished.take(found.boot_id, found.finished)
             self._loop.latencies.take(found.role, new, now)
@@ -139,6 +142,10 @@ class Controller:
             "pools": pools,
             **control_status(self._settings, state, serve, self._loop.default, wall),
         }
+
+    async def metrics(self) -> str:
+        """The fleet's metrics in Prometheus' text format."""
+        return exposition(await self.status()).decode()
 
     async def __del__(self) -> None:
         """End the loop first: a successor may already be at work."""

@@ -6,6 +6,7 @@ An order is in the audit and in the state before it is answered.
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
@@ -150,7 +151,9 @@ class Orders:
     async def _policy_text(self, arguments: Arguments) -> Answer:
         wanted = arguments["revision"]
         records = {record.revision: record for record in self._loop.state.book.revisions}
-        text = self._loop.state.book.text_of(wanted) or self._kept.policy_text(wanted)
+        text = self._loop.state.book.text_of(wanted)
+        if text is None:
+            text = await asyncio.to_thread(self._kept.policy_text, wanted)
         if wanted not in records or text is None:
             raise RefusedError(404, f"the text of revision {wanted} is not kept", "revision")
         plain: Answer = msgspec.to_builtins(records[wanted])

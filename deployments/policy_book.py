@@ -57,17 +57,22 @@ class PolicyBook:
         """The newest revision, good or not."""
         return self.revisions[-1].revision if self.revisions else None
 
-    def restore(self, state: State, text_of: Callable[[int], str | None]) -> str | None:
-        """Bring back what acted before; returns why the last good revision could not be, None if all is well."""
+    def restore(self, state: State, text_of: Callable[[int], str | None], wall: float) -> str | None:
+        """Bring back what acted before; returns why a revision could not be, None if all is well."""
         self.revisions = state.revisions
         problem = None
         for record in state.revisions:
             if record.state in (RevisionState.ACTIVE, RevisionState.SHADOW):
                 text = text_of(record.revision)
-                found = None if text is None else read_policy(text).policy
-                if found is None:
+                read = None if text is None else read_policy(text, wall)
+                if read is None or read.policy is None:
                     problem = f"revision {record.revision} is recorded as {record.state} and its text is lost"
                     continue
+                # A service that was started with less than before.
+                if misfits := check_against(read, self._world):
+                    problem = f"revision {record.revision} acts no more: {misfits[0]}"
+                    continue
+                found = read.policy
                 revision = Revision(record.revision, record.sha, found, record.at)
                 if record.state is RevisionState.ACTIVE:
                     self.active = revision
@@ -89,13 +94,17 @@ class PolicyBook:
             if words == self._problem_seen:
                 return None
             self._problem_seen = words
-            return self._refuse(seen.sha or "", (Problem(1, 1, "", words),), None, wall)
+            problem = Problem(1, 1, "", words)
+            if newest is not None and newest.message == str(problem):
+                self.last_error = _plain(problem)  # a former life has said so
+                return None
+            return self._refuse(seen.sha or "", (problem,), None, wall)
         self._problem_seen = None
-        read = read_policy(seen.text)
-        if newest is not None and newest.sha == read.sha and newest.state is not RevisionState.REFUSED:
+        read = read_policy(seen.text, wall)
+        again = newest is not None and newest.sha == read.sha
+        if again and self.seen_revision in self._in_force():
             self.last_error = None
             return None
-        again = newest is not None and newest.sha == read.sha
         problems = read.problems or self._against_the_world(read, targets, wall)
         if problems or read.policy is None:
             if again:
@@ -150,7 +159,11 @@ class PolicyBook:
     def _remember(self, revision: int, text: str | None) -> None:
         if text is not None:
             self._texts[revision] = text
-            self._texts.pop(revision - TEXTS_KEPT, None)
+            kept = self._in_force() | set(range(revision - TEXTS_KEPT + 1, revision + 1))
+            self._texts = {number: known for number, known in self._texts.items() if number in kept}
+
+    def _in_force(self) -> set[int]:
+        return {one.number for one in (self.active, self.shadow) if one is not None}
 
     def _next(self) -> int:
         return (self.seen_revision or 0) + 1

@@ -40,7 +40,10 @@ def acting_policy(state: ControlState, default: Default, wall: float) -> PolicyI
             wall=wall,
             active_since=acting.at,
         )
-    hold = hold or Hold(HoldBy.NO_POLICY, "no valid revision of the policy has been enforced", wall)
+    if hold is None:
+        held = state.memory.hold
+        since = held.since if held is not None and held.by is HoldBy.NO_POLICY else wall
+        hold = Hold(HoldBy.NO_POLICY, "no valid revision of the policy has been enforced", since)
     shadow = state.book.shadow
     if shadow is not None:
         return in_force(

@@ -37,10 +37,10 @@ def policy(
 def steady(settings: dict[str, Any]) -> str:
     """The replicas of the settings, and no move but by an operator's override."""
     sizes = {role: settings.get(role, {}).get("replicas", 1) for role in ("speculative", "plain")}
-    never = {"selectPolicy": "Disabled"}
+    never = "Disabled"
     return policy(
         **sizes,
         name="steady",
         budget={"min": 1, "max": sum(sizes.values())},
-        behavior={"scaleUp": never, "scaleDown": never},
+        behavior={way: {"selectPolicy": never} for way in ("scaleUp", "scaleDown")},
     )

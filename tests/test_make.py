@@ -24,6 +24,7 @@ TARGETS = {
     "test-long",
     "contract",
     "bench-path",
+    "bench-control",
     "clean",
 }
 

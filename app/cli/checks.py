@@ -26,7 +26,10 @@ class CannotServe(Exception):  # noqa: N818  # an outcome for the user, not a fa
 
 
 def first_sizes(wanted: ServiceSettings, console: Console) -> Sizes:
-    """Replicas per pool that the policy begins with; raises CannotServe with each problem of the file."""
+    """Replicas per pool that the policy begins with, overrides of a former life aside.
+
+    Raises CannotServe with each problem of the file.
+    """
     controller = wanted.controller()
     where = wanted.policy or "the default policy"
     if wanted.policy is None:
@@ -36,8 +39,9 @@ def first_sizes(wanted: ServiceSettings, console: Console) -> Sizes:
         if seen is None or seen.text is None:
             raise CannotServe(f"--policy {seen.problem if seen else 'nothing was found'}")
         text = seen.text
-    found = read_policy(text)
-    for warning in found.warnings:
+    wall = time.time()
+    found = read_policy(text, wall)
+    for warning in () if wanted.policy is None else found.warnings:
         console.print(f"warning: {where}: {warning}", style="yellow")
     problems = list(map(str, found.problems))
     if found.policy is not None:
@@ -47,7 +51,7 @@ def first_sizes(wanted: ServiceSettings, console: Console) -> Sizes:
         raise CannotServe(
             f"{where} cannot be used:\n{lines}\nmend: correct the file; `twinpool policy validate`"
         )
-    return in_force(found.policy, 0, found.sha, overrides=(), hold=None, wall=time.time()).bootstrap
+    return in_force(found.policy, 0, found.sha, overrides=(), hold=None, wall=wall).bootstrap
 
 
 def check_machine(wanted: ServiceSettings, console: Console) -> None:

@@ -20,6 +20,7 @@ TICK_S = 0.5
 WORD_EVERY_S = 10.0  # a sign of life while an engine loads
 # Serve's status message holds the traceback of a failed start; our errors are its last telling line.
 OUR_ERROR = re.compile(r"(?:Engine(?:Config|Start)Error|NoPortError|NoCoreError|ValueError): (.+)")
+SETTLED = ("HEALTHY", "UPSCALING", "DOWNSCALING")  # Serve's words once a pool has come up
 PERMANENT = "EngineConfigError"
 
 
@@ -30,7 +31,7 @@ class StartFailed(Exception):  # noqa: N818
 def follow_start(
     settings: ServiceSettings, sizes: Sizes, url: str, console: Console, stop: threading.Event
 ) -> bool:
-    """Wait until every replica of the first sizes runs and `/ready` answers; False when stopped first.
+    """Wait until every replica that the plan begins with runs and `/ready` answers; False when stopped first.
 
     Raises StartFailed for a cause that waiting will not mend, RayGone when Ray has ended.
     """
@@ -51,9 +52,12 @@ def follow_start(
                 shown[role.value] = found.running
                 word_at = now
                 console.print(
-                    f"  {role} pool: {found.running} of {wanted} replicas ready ({now - began:.0f} s)"
+                    f"  {role} pool: {found.running} of {max(wanted, found.running)} replicas ready ({now - began:.0f} s)"
                 )
-        complete = all(shown.get(role.value, 0) >= sizes[role] for role in Role)
+        # A replica calls itself running only when Serve aims at the plan's sizes, so Serve's word is enough.
+        complete = all(
+            (found := counts.get(role.value)) is not None and found.status in SETTLED for role in Role
+        )
         if complete and _is_ready(url):
             return True
         if now - word_at > WORD_EVERY_S:

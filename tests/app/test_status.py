@@ -15,6 +15,15 @@ from autoscaling.types import Role
 from tests.app.views import snapshot, view
 
 POOLS = {"speculative": {"running": 1}, "plain": {"running": None}}
+OF_THE_CONTROLLER = (
+    "policy",
+    "hold",
+    "overrides",
+    "budget",
+    "moves",
+    "last_decision",
+    "shadow_decision",
+)
 URL = "http://127.0.0.1:8000"
 
 
@@ -31,7 +40,7 @@ def status(
     return json.loads(json.dumps(found, allow_nan=False))
 
 
-def conditions(found: Any) -> dict[str, tuple[bool, str]]:
+def conditions(found: Any) -> dict[str, tuple[bool | None, str]]:
     return {item["type"]: (item["status"], item["reason"]) for item in found["conditions"]}
 
 
@@ -44,16 +53,14 @@ def test_before_anything_is_known() -> None:
     assert found["controller"] == {
         "reachable": False,
         "last_tick": None,
+        "failed_ticks": None,
         "snapshot_age_seconds": None,
         "model": None,
+        "epoch": None,
+        "state": None,
     }
-    assert (found["policy"], found["hold"], found["budget"], found["last_decision"]) == (
-        None,
-        None,
-        None,
-        None,
-    )
-    assert (found["overrides"], found["moves"]) == ([], [])
+    for part in (*OF_THE_CONTROLLER, "precedence"):
+        assert found[part] is None, part
     assert found["tiers"]["interactive"] == {
         "attainment": None,
         "ttft_p95_seconds": None,
@@ -90,8 +97,47 @@ def test_with_both_pools() -> None:
         "ControllerReachable": (True, "Answered"),
         "OneModel": (None, "Unknown"),
         "TakingRequests": (True, "Open"),
+        "PolicyAccepted": (None, "Unknown"),
+        "CapacityFree": (None, "Unknown"),
+        "WithinBudget": (None, "Unknown"),
+        "MovesOnTime": (None, "Unknown"),
+        "StateKept": (None, "Unknown"),
     }
     assert {item["message"] for item in found["conditions"]} == {""}
+
+
+def test_the_controllers_word_is_handed_on() -> None:
+    """Policy, hold, overrides, budget, moves and decisions are as the controller said them."""
+    said = {part: {"as": part} for part in OF_THE_CONTROLLER if part != "moves"} | {
+        "moves": [{"id": "m1", "state": "done", "waiting_for": None}],
+        "budget": {"accelerators": 4, "used": 4, "surge": 0},
+        "hold": {"by": "operator", "reason": "launch"},
+    }
+    known = Known(
+        said
+        | {
+            "pools": POOLS,
+            "epoch": 7,
+            "last_tick": "2027-01-15T08:00:00Z",
+            "failed_ticks": 2,
+            "state_store": "kept in /state",
+            "store_problem": None,
+        },
+        0.0,
+    )
+    found = status(members(Role.PLAIN), known, reachable=True)
+    assert said == {part: found[part] for part in OF_THE_CONTROLLER}
+    assert found["controller"] == {
+        "reachable": True,
+        "last_tick": "2027-01-15T08:00:00Z",
+        "failed_ticks": 2,
+        "snapshot_age_seconds": 0.0,
+        "model": "fallback",
+        "epoch": 7,
+        "state": "kept in /state",
+    }
+    assert conditions(found)["CapacityFree"] == (False, "Held")
+    assert conditions(found)["StateKept"] == (True, "Kept")
 
 
 def test_the_last_picture_is_kept() -> None:

@@ -58,7 +58,7 @@ spec:
       minReplicas: 2
       until: 2036-12-01T00:00:00Z
       reason: launch day
-  onMetricsLoss: {afterSeconds: 15, minFreshShare: 0.5, action: hold}
+  onMetricsLoss: {afterSeconds: 10, minFreshShare: 0.5, action: hold}
   guardrails:
     maxStepReplicas: 1
     maxCutShare: 0.5

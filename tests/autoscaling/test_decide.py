@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from autoscaling.decide import decide
-from autoscaling.decisions import Decision, Hold, HoldBy, Memory, PoolObservation, Reason
+from autoscaling.decisions import Decision, Hold, HoldBy, Memory, MoveState, PoolObservation, Reason
 from tests.autoscaling.worlds import (
     AT_ONCE,
     PLAIN,
@@ -120,10 +120,10 @@ def test_a_move_on_its_way_is_in_the_summary() -> None:
     ],
 )
 def test_a_hold_changes_nothing(given_policy: object, observation: object, by: str) -> None:
-    """Targets and plan stay, in the middle of a move too, and no move begins."""
-    memory = remembered(1, 7, plan=both(1, 6), **READY)
+    """Targets stay, and no move begins."""
+    memory = remembered(1, 7, **READY)
     decision, after = decide(observation, given_policy, memory)
-    assert (Reason.HELD, by, both(1, 7), both(1, 6), False) == (
+    assert (Reason.HELD, by, both(1, 7), both(1, 7), False) == (
         decision.reason,
         decision.hold.by,
         decision.targets,
@@ -133,6 +133,19 @@ def test_a_hold_changes_nothing(given_policy: object, observation: object, by: s
     assert [("know", "held"), ("stage", "held")] == reasons(decision)
     assert decision.summary.endswith(": speculative 1, plain 7 stay")
     assert (memory.targets, memory.plan, decision.hold) == (after.targets, after.plan, after.hold)
+
+
+def test_a_move_that_has_begun_ends_under_a_hold() -> None:
+    """The targets are held, not the way to them: else the donor's accelerator would lie idle."""
+    _, memory = decide(BUSY, policy(), remembered(1, 7, **READY))
+    assert both(1, 6) == memory.plan
+    drained = seen(1010.0, speculative=pool(1, inflight=14), plain=pool(6, inflight=4))
+    decision, memory = decide(drained, policy(hold=HELD), memory)
+    assert (Reason.HELD, both(2, 6), both(2, 6)) == (decision.reason, decision.targets, decision.plan)
+    up = seen(1020.0, speculative=pool(2, inflight=14), plain=pool(6, inflight=4))
+    decision, _ = decide(up, policy(hold=HELD), memory)
+    assert decision.move is not None
+    assert (MoveState.DONE, both(2, 6)) == (decision.move.state, decision.targets)
 
 
 def test_no_data_is_no_decision() -> None:

@@ -127,7 +127,12 @@ def check(decision: Decision, given_policy: PolicyInForce, before: Sizes, plan_b
         for value in (signal.demand, signal.capacity, signal.utilization)
     )
     if decision.hold is not None or impossible(given_policy):
-        assert (Reason.HELD, before, plan_before, False) == (decision.reason, targets, plan, decision.begun)
+        assert (Reason.HELD, before, False) == (decision.reason, targets, decision.begun)
+        # A move that has begun ends; nothing goes further than the targets.
+        assert all(
+            min(plan_before[role], before[role]) <= plan[role] <= max(plan_before[role], before[role])
+            for role in Role
+        )
         return
     assert assigned(targets, given_policy) <= given_policy.budget_max
     assert assigned(plan, given_policy) <= given_policy.budget_max
@@ -145,7 +150,7 @@ def check(decision: Decision, given_policy: PolicyInForce, before: Sizes, plan_b
 def test_every_history_keeps_the_budget_the_floors_and_its_word(
     given_policy: PolicyInForce, history: list[tuple[str, Any, int]], start_s: float, drain_s: float
 ) -> None:
-    """Budget and floors hold for targets, plan and fleet; a hold changes nothing; nothing happens twice."""
+    """Budget and floors hold for targets, plan and fleet; a hold keeps the targets; nothing happens twice."""
     start = feasible_start(given_policy)
     world = World(
         given_policy,

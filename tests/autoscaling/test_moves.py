@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from autoscaling.decisions import Memory, Move, Observation, Reason, Sizes
-from autoscaling.moves import begin, follow, in_flight, replaced, staged, words
+from autoscaling.moves import LATE, begin, follow, in_flight, replaced, staged, words
 from tests.autoscaling.worlds import both, policy, pool, remembered, rules, seen
 
 HERE = seen(1000.0)
@@ -125,12 +125,24 @@ def test_a_move_is_given_up_after_its_time() -> None:
     memory, _ = followed(started(), seen(1899.0, plain=pool(3, draining=1)))
     assert in_flight(memory.move)
     memory, ended = follow(memory, seen(1900.0, plain=pool(3, draining=1)), policy())
-    assert ("timed_out", 1900.0, "1 replica of plain to drain", 1960.0) == (
+    assert ("timed_out", 1900.0, f"1 replica of plain to drain{LATE}", 1960.0) == (
         ended.state,
         ended.ended_at,
         ended.waiting_for,
         memory.cooling_until,
     )
+
+
+def test_a_late_drain_is_said() -> None:
+    """Longer than drainTimeoutSeconds of the pool that gives, once; the start that follows is not late."""
+    late = "1 replica of plain to drain (late: longer than drainTimeoutSeconds)"
+    memory, _ = followed(started(), seen(1300.0, plain=pool(3, draining=1)))
+    assert "1 replica of plain to drain" == memory.move.waiting_for
+    for now in (1301.0, 1302.0):
+        memory, _ = follow(memory, seen(now, plain=pool(3, draining=1)), policy())
+        assert late == memory.move.waiting_for
+    memory, _ = follow(memory, seen(1303.0, plain=pool(3)), policy())
+    assert "1 replica of speculative to start" == memory.move.waiting_for
 
 
 def test_a_move_does_not_end_when_it_begins() -> None:

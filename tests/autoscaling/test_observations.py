@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from autoscaling.decisions import PoolRules
 from autoscaling.observations import Observations
 from autoscaling.types import ReplicaReport, ReplicaState, Role, Snapshot
 from tests.autoscaling.reports import report
@@ -276,3 +277,73 @@ def test_one_model_is_served_at_a_time() -> None:
     assert {"a": False, "b": False, "c": True, "d": True} == accepting()
     seen.take(report("d", 2, fingerprint="new", state=ReplicaState.STOPPED), 0.0)
     assert {"a": False, "b": False, "c": True} == accepting()
+
+
+# --- epochs and the policy's limits ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("held", "epoch", "rises"), [(4, 5, False), (5, 6, True), (900, 901, True)])
+def test_a_young_controller_rises_above_what_an_ingress_holds(held: int, epoch: int, rises: bool) -> None:
+    """Else one whose clock was set back would be ignored for ever; the next snapshot has the number."""
+    observations = Observations(EPOCH, 0.0)
+    assert rises is observations.succeed(held, 30.0)
+    assert (epoch, epoch) == (observations.epoch, observations.snapshot(30.0).epoch)
+
+
+def test_an_old_controller_does_not_rise() -> None:
+    """After 30 s a higher epoch is a successor's: two that outbid each other would never end."""
+    observations = Observations(EPOCH, 0.0)
+    assert observations.succeed(900, 30.01) is False
+    assert 5 == observations.epoch
+
+
+def limited(soft: int | None, hard: int | None, *, ingresses: int = 1) -> tuple[int, int]:
+    """Shares of a plain replica of 8 and 64 under the policy's limits."""
+    observations = Observations(EPOCH, 0.0)
+    observations.take(report("a", soft_limit=8, hard_limit=64), 0.0)
+    for number in range(ingresses):
+        observations.ingress(f"ingress-{number}", 0.0)
+    rules = {Role.PLAIN: PoolRules(1, 3, soft_limit=soft, hard_limit=hard)}
+    (view,) = observations.snapshot(0.0, rules).replicas
+    return view.soft_share, view.hard_share
+
+
+@pytest.mark.parametrize(
+    ("soft", "hard", "expected"),
+    [(None, None, (8, 64)), (4, 32, (4, 32)), (4, None, (4, 64)), (None, 4, (8, 4)), (100, 1000, (8, 64))],
+)
+def test_the_policy_lowers_a_limit_and_never_raises_it(
+    soft: int | None, hard: int | None, expected: tuple[int, int]
+) -> None:
+    """The lower of the replica's own limit and the policy's counts."""
+    assert expected == limited(soft, hard)
+
+
+def test_a_lowered_limit_is_divided_too() -> None:
+    """Among the live ingresses, rounded up."""
+    assert (2, 11) == limited(4, 31, ingresses=3)
+
+
+def test_limits_of_one_pool_leave_the_other() -> None:
+    """Rules that name no pool of a replica change nothing for it."""
+    observations = Observations(EPOCH, 0.0)
+    observations.take(report("a", role=Role.SPECULATIVE), 0.0)
+    (view,) = observations.snapshot(0.0, {Role.PLAIN: PoolRules(1, 3, soft_limit=1)}).replicas
+    assert (8, 64) == (view.soft_share, view.hard_share)
+
+
+def test_a_snapshot_carries_the_policys_retry_after() -> None:
+    """As given; None leaves the ingress its own value."""
+    observations = Observations(EPOCH, 0.0)
+    assert [None, 7] == [
+        observations.snapshot(0.0).retry_after_s,
+        observations.snapshot(0.0, None, 7).retry_after_s,
+    ]
+
+
+def test_a_stopping_service_says_so_in_every_snapshot() -> None:
+    """Off until told."""
+    observations = Observations(EPOCH, 0.0)
+    assert observations.snapshot(0.0).stopping is False
+    observations.stopping = True
+    assert observations.snapshot(0.0).stopping is True

@@ -77,7 +77,7 @@ def test_every_value_of_the_file_arrives() -> None:
                 "spec.pools.plain.limits": {"softInflight": 9, "hardInflight": 65},
                 "spec.pools.plain.drainTimeoutSeconds": 299,
                 "spec.guardrails": {"maxStepReplicas": 3, "moveTimeoutSeconds": 901},
-                "spec.onMetricsLoss": {"afterSeconds": 16, "minFreshShare": 0.25},
+                "spec.onMetricsLoss": {"afterSeconds": 9, "minFreshShare": 0.25},
             }
         )
     )
@@ -87,7 +87,7 @@ def test_every_value_of_the_file_arrives() -> None:
     assert found.scale_down == ScaleRule(301, (), "Disabled")
     assert found.pools[PLAIN] == PoolRules(2, 7, 2, 9, 65, 299)
     assert (found.max_step, found.move_timeout_s) == (3, 901)
-    assert (found.metrics_after_s, found.min_fresh_share) == (16, 0.25)
+    assert (found.metrics_after_s, found.min_fresh_share) == (9, 0.25)
 
 
 @pytest.mark.parametrize(

@@ -93,8 +93,8 @@ def test_lowering_the_guard_and_cutting_in_one_edit_is_refused() -> None:
     """The smaller of the old and the new share counts, whichever it is."""
     text = shares(cut_to(1), "1.0")
     expected = (
-        "takes 2 of the 3 replicas of plain (67% at once, the active revision's maxCutShare is 0.5); cut in smaller "
-        "edits, or give guardrails.allowLargeChange: 7 to replace revision 7 all the same"
+        "takes 2 of the 3 replicas of plain (67% at once, the active revision's maxCutShare is 0.5); cut in "
+        "smaller edits, or give guardrails.allowLargeChange: 7 to replace revision 7 all the same"
     )
     assert [("spec.pools.plain.maxReplicas", expected)] == found(text, WORLD)
     assert [] == found(text, replace(WORLD, active_cut_share=1.0))
@@ -117,7 +117,7 @@ def test_the_first_policy_cuts_nothing() -> None:
 
 
 def test_a_lower_budget_is_a_cut_of_both_pools() -> None:
-    """Eight replicas under a new budget of three lose more than half, though no maximum was lowered."""
+    """Eight replicas under a new budget of four lose a half, though no maximum was lowered."""
     roomy = replace(
         WORLD,
         ceiling_accelerators=8,
@@ -126,16 +126,10 @@ def test_a_lower_budget_is_a_cut_of_both_pools() -> None:
     )
     wide = GOOD.replace("maxReplicas: 3", "maxReplicas: 6")
     assert [] == found(wide.replace("{min: 4, max: 4}", "{min: 4, max: 7}"), roomy)
+    messages = [message.partition(" (")[0] for _, message in found(shares(wide, "0.4"), roomy)]
     assert [
-        (
-            "spec.budget.max",
-            "takes 3 of the 6 replicas of plain: 4 accelerators leave room for 3 (60% at once",
-        )
-    ] != found(wide, roomy)
-    messages = [message.partition(";")[0] for _, message in found(shares(wide, "0.4"), roomy)]
-    assert [
-        "takes 3 of the 6 replicas of plain: 4 accelerators leave room for 3 (50% at once, maxCutShare is 0.4)",
-        "takes 4 of 8 accelerators in use (50% at once, maxCutShare is 0.4)",
+        "takes 3 of the 6 replicas of plain: 4 accelerators leave room for 3",
+        "takes 4 of 8 accelerators in use",
     ] == messages
 
 
@@ -149,9 +143,9 @@ def test_a_higher_minimum_takes_from_the_other_pool() -> None:
         .replace("    speculative: 2\n    plain: 2\n", "    speculative: 3\n    plain: 1\n")
         .replace("plain: {minReplicas: 2}", "plain: {}")
     )
-    assert [
-        "takes 2 of the 3 replicas of plain: 4 accelerators leave room for 1 (67% at once, maxCutShare is 0.5)"
-    ] == [message.partition(";")[0] for _, message in found(text, WORLD)]
+    assert ["takes 2 of the 3 replicas of plain: 4 accelerators leave room for 1"] == [
+        message.partition(" (")[0] for _, message in found(text, WORLD)
+    ]
 
 
 def test_without_targets_the_budgets_are_compared() -> None:

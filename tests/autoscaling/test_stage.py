@@ -98,8 +98,8 @@ def test_unknown_states_leave_the_plan(unknown: str) -> None:
     assert both(4, 4) == staged(both(5, 3), both(4, 4), observation).targets
 
 
-def test_a_tick_without_rules_keeps_the_last_plan() -> None:
-    """Under a hold the last plan stays; a bootstrap is published whole; without a plan the start is."""
+def test_a_tick_without_targets_keeps_the_last_plan() -> None:
+    """A bootstrap is published whole; else the last plan stays, and without one the start is published."""
     held = Step("know", Reason.HELD, both(5, 3))
     assert both(4, 3) == keep(held, remembered(5, 3, plan=both(4, 3))).targets
     assert both(5, 3) == keep(held, Memory()).targets

@@ -12,11 +12,14 @@ from ray.serve.schema import ServeDeploySchema
 
 from autoscaling.types import Role
 from deployments.config import (
+    CONTROLLER_ENV,
     INGRESS_ENV,
     POOL_ENV,
+    ControllerSettings,
     EngineSettings,
     IngressSettings,
     PoolSettings,
+    PoolWorld,
     SimulationSettings,
 )
 from deployments.local_config import ServiceSettings, default_settings, serve_config
@@ -128,7 +131,7 @@ def test_no_engine_setting_outside_a_pools_environment() -> None:
     assert config["applications"][0]["args"] == {}
     for deployment in config["applications"][0]["deployments"]:
         environment = deployment["ray_actor_options"].get("runtime_env", {}).get("env_vars", {})
-        assert list(environment) == {"ingress": [INGRESS_ENV], "controller": []}.get(
+        assert list(environment) == {"ingress": [INGRESS_ENV], "controller": [CONTROLLER_ENV]}.get(
             deployment["name"], [POOL_ENV]
         )
 
@@ -156,7 +159,12 @@ def test_the_ingress_outlives_the_slower_pool() -> None:
     assert settings.longest_generation_s == 900.0
     assert ingress["graceful_shutdown_timeout_s"] == 935.0
     written = ingress["ray_actor_options"]["runtime_env"]["env_vars"]["TWINPOOL_INGRESS"]
-    assert json.loads(written) == {"longest_generation_s": 900.0, "between_chunks_s": 60.0, "poll_s": 0.25}
+    assert json.loads(written) == {
+        "longest_generation_s": 900.0,
+        "between_chunks_s": 60.0,
+        "poll_s": 0.25,
+        "admin_writable": True,
+    }
 
 
 def test_the_ingress_changes_one_deployment() -> None:
@@ -191,7 +199,6 @@ def test_what_a_replica_takes_from_the_cluster() -> None:
     assert options["speculative"]["resources"] == {"engine_slot": 1}
     assert options["plain"]["num_gpus"] == 2
     assert "resources" not in options["plain"]
-    assert settings.slots == 2
 
 
 def test_a_pool_reads_back_what_was_written(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -213,6 +220,142 @@ def test_the_ingress_reads_back_what_was_written(monkeypatch: pytest.MonkeyPatch
     monkeypatch.delenv("TWINPOOL_INGRESS")
     with pytest.raises(KeyError, match="TWINPOOL_INGRESS"):
         IngressSettings.from_env()
+
+
+# --- capacity in the Serve config ------------------------------------------------------------------
+
+
+def capacity() -> ServiceSettings:
+    """Two speculative and one plain replica, five slots, and a plain pool that may be empty."""
+    base = default_settings("simulated").model_dump()
+    base["speculative"]["replicas"] = 2
+    base["plain"]["may_be_empty"] = True
+    return ServiceSettings.model_validate(base | {"slots": 5, "policy": "/p.yaml", "state_dir": "/state"})
+
+
+def test_the_controller_and_the_pools_are_scaled_by_the_plan() -> None:
+    """Case C7: Serve's own bounds are the widest; without delays, and asked for the plan 4 times a second."""
+    found = deployments(capacity())
+    bounds = {
+        name: (d["autoscaling_config"]["min_replicas"], d["autoscaling_config"]["max_replicas"])
+        for name, d in found.items()
+        if name != "ingress"
+    }
+    assert {"controller": (1, 1), "speculative": (1, 5), "plain": (0, 5)} == bounds
+    for name in bounds:
+        assert "auto" == found[name]["num_replicas"]
+        config = found[name]["autoscaling_config"]
+        assert (0, 0, 0.25) == (
+            config["upscale_delay_s"],
+            config["downscale_delay_s"],
+            config["metrics_interval_s"],
+        )
+        assert {"policy_function": "deployments.actuator:hold"} == config["policy"]
+    assert "autoscaling_config" not in found["ingress"]
+
+
+@pytest.mark.parametrize("settings", [default_settings(), capacity()], ids=["default", "capacity"])
+def test_what_would_move_targets_behind_our_back_is_unset(settings: ServiceSettings) -> None:
+    """Case C7: a change of the config would go back to `initial_replicas`; a factor would scale the plan."""
+    config = serve_config(settings)
+    (application,) = ServeDeploySchema.model_validate(config).applications
+    for deployment in application.deployments:
+        found = deployment.autoscaling_config
+        if deployment.name == "ingress":
+            assert found is None or not isinstance(found, dict)
+            continue
+        assert isinstance(found, dict)
+        for name in (
+            "initial_replicas",
+            "upscaling_factor",
+            "downscaling_factor",
+            "upscale_smoothing_factor",
+            "downscale_smoothing_factor",
+            "smoothing_factor",
+        ):
+            assert found.get(name) is None, (deployment.name, name)
+
+
+def test_the_plan_is_applied_by_names_and_a_ceiling() -> None:
+    """What else stood in there would restart every replica when it changes."""
+    (application,) = serve_config(capacity())["applications"]
+    assert {
+        "policy_function": "deployments.actuator:ApplyPlan",
+        "policy_kwargs": {"controller": "controller", "pools": ["speculative", "plain"], "ceiling": 5},
+    } == application["autoscaling_policy"]
+
+
+def test_the_number_of_replicas_changes_the_controller_alone() -> None:
+    """No pool's deployment says how many replicas there are: a change restarts none of them."""
+    more = capacity().model_copy(update={"plain": capacity().plain.model_copy(update={"replicas": 2})})
+    before, after = deployments(capacity()), deployments(more)
+    assert ["controller"] == [name for name in before if before[name] != after[name]]
+
+
+@pytest.mark.parametrize(
+    "change", [{"policy": "/q.yaml"}, {"state_dir": "/other"}, {"record_dir": "/records"}]
+)
+def test_the_controllers_settings_change_one_deployment(change: dict[str, Any]) -> None:
+    """Another policy file restarts the controller and nothing that serves."""
+    before, after = deployments(capacity()), deployments(capacity().model_copy(update=change))
+    assert ["controller"] == [name for name in before if before[name] != after[name]]
+
+
+def test_the_controllers_part() -> None:
+    """Paths, the ceiling, and of each pool its size, its share, and Serve's bounds."""
+    assert (
+        ControllerSettings(
+            policy="/p.yaml",
+            state_dir="/state",
+            ceiling=5,
+            speculative=PoolWorld(replicas=2, share=1, floor=1, most=5),
+            plain=PoolWorld(replicas=1, share=1, floor=0, most=5),
+        )
+        == capacity().controller()
+    )
+
+
+def test_the_controller_reads_back_what_was_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same for the controller."""
+    settings = capacity().controller()
+    monkeypatch.setenv("TWINPOOL_CONTROLLER", settings.to_env()["TWINPOOL_CONTROLLER"])
+    assert ControllerSettings.from_env() == settings
+    monkeypatch.delenv("TWINPOOL_CONTROLLER")
+    with pytest.raises(KeyError, match="TWINPOOL_CONTROLLER"):
+        ControllerSettings.from_env()
+
+
+@pytest.mark.parametrize(("slots", "ceiling"), [(None, 3), (3, 3), (9, 9)])
+def test_the_ceiling(slots: int | None, ceiling: int) -> None:
+    """What exists, or what the replicas take when nothing was said."""
+    found = capacity().model_copy(update={"slots": slots})
+    assert (3, ceiling) == (found.taken, found.ceiling)
+
+
+def test_slots_below_the_replicas_are_refused() -> None:
+    """All numbers are in the refusal."""
+    settings = capacity().model_dump() | {"slots": 2}
+    with pytest.raises(ValidationError, match="slots is 2, but 2 speculative and 1 plain replicas take 3"):
+        ServiceSettings.model_validate(settings)
+
+
+@pytest.mark.parametrize(("ranks", "accelerators", "share"), [(1, 0, 1), (2, 0, 2), (2, 2, 2)])
+def test_what_a_replica_takes_of_the_budget(ranks: int, accelerators: int, share: int) -> None:
+    """Its accelerators; on the CPU an engine slot per rank."""
+    pool = PoolSettings(
+        role=Role.PLAIN,
+        accelerators_per_replica=accelerators,
+        engine=EngineSettings(tensor_parallel_size=ranks),
+    )
+    assert share == pool.share
+
+
+@pytest.mark.parametrize(("host", "writable"), [("127.0.0.1", True), ("localhost", True), ("0.0.0.0", False)])
+def test_orders_are_taken_on_loopback_only(host: str, writable: bool) -> None:
+    """While there are no keys, a service that others can reach takes no orders."""
+    ingress = deployments(default_settings(host=host))["ingress"]
+    written = ingress["ray_actor_options"]["runtime_env"]["env_vars"]["TWINPOOL_INGRESS"]
+    assert writable is json.loads(written)["admin_writable"]
 
 
 # --- settings --------------------------------------------------------------------------------------

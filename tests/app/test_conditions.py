@@ -1,0 +1,160 @@
+"""Conditions of the status: true, false, or null while unknown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from app.conditions import conditions
+from autoscaling.types import Role
+
+TYPES = [
+    "SpeculativePoolServing",
+    "PlainPoolServing",
+    "ControllerReachable",
+    "OneModel",
+    "TakingRequests",
+    "PolicyAccepted",
+    "CapacityFree",
+    "WithinBudget",
+    "MovesOnTime",
+    "StateKept",
+]
+GOOD: dict[str, Any] = {
+    "pools": {"plain": {"replicas": [{"model_fingerprint": "f"}]}},
+    "policy": {"last_error": None},
+    "hold": None,
+    "budget": {"accelerators": 4, "used": 4, "surge": 0},
+    "moves": [],
+    "store_problem": None,
+}
+MOVE = {"id": "m7", "state": "done", "waiting_for": None}
+
+
+def found(kind: str, *, stopping: bool = False, reachable: bool = True, **changes: Any) -> dict[str, Any]:
+    """One condition of a service where all is well but for `changes`."""
+    every = conditions(GOOD | changes, tuple(Role), stopping, reachable)
+    (one,) = (item for item in every if item["type"] == kind)
+    return one
+
+
+def said(kind: str, **changes: Any) -> tuple[bool | None, str, str]:
+    one = found(kind, **changes)
+    return one["status"], one["reason"], one["message"]
+
+
+def test_all_is_well() -> None:
+    """Every condition is there once, true, without a message, in Kubernetes' shape."""
+    every = conditions(GOOD, tuple(Role), stopping=False, reachable=True)
+    assert TYPES == [item["type"] for item in every]
+    for item in every:
+        assert {"type", "status", "reason", "message", "since"} == set(item)
+        assert (True, "", None) == (item["status"], item["message"], item["since"])
+        assert item["reason"].isidentifier()
+
+
+def test_before_the_controllers_first_word() -> None:
+    """What only the controller knows is unknown, neither true nor false."""
+    every = {item["type"]: item for item in conditions({}, (), stopping=False, reachable=False)}
+    unknown = [kind for kind, item in every.items() if item["status"] is None]
+    assert [
+        "OneModel",
+        "PolicyAccepted",
+        "CapacityFree",
+        "WithinBudget",
+        "MovesOnTime",
+        "StateKept",
+    ] == unknown
+    assert {("Unknown", "")} == {(every[kind]["reason"], every[kind]["message"]) for kind in unknown}
+
+
+def test_a_pool_without_a_replica() -> None:
+    """Only that pool's condition is false, and it says who serves its tier."""
+    every = {item["type"]: item for item in conditions(GOOD, (Role.PLAIN,), stopping=False, reachable=True)}
+    assert (False, True) == (every["SpeculativePoolServing"]["status"], every["PlainPoolServing"]["status"])
+    assert every["SpeculativePoolServing"]["message"] == (
+        "no replica of the speculative pool takes work; the other pool serves its tier"
+    )
+
+
+def test_no_controller_and_a_stopping_service() -> None:
+    """Both say so."""
+    assert (False, "NoAnswer") == said("ControllerReachable", reachable=False)[:2]
+    assert (False, "Stopping") == said("TakingRequests", stopping=True)[:2]
+
+
+def test_two_models() -> None:
+    """While replicas differ, the minority waits."""
+    pools = {
+        role: {"replicas": [{"model_fingerprint": mark}]}
+        for role, mark in (("speculative", "f"), ("plain", "g"))
+    }
+    assert (False, "Mixed", "replicas of the model that fewer have take no work") == said(
+        "OneModel", pools=pools
+    )
+    assert (None, "Unknown", "") == said("OneModel", pools={"plain": {"replicas": []}})
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        ({"message": "is 5", "line": 9, "field": "spec.budget.max"}, "line 9: spec.budget.max: is 5"),
+        ({"message": "broken YAML", "line": 7, "field": None}, "line 7: broken YAML"),
+        ({"message": "the file is gone", "line": None, "field": None}, "the file is gone"),
+    ],
+)
+def test_a_refused_policy(error: dict[str, Any], words: str) -> None:
+    """Case C10: line, field and reason, and that the last good one stays."""
+    expected = f"the last good revision stays in force; the newest is refused: {words}"
+    assert (False, "Refused", expected) == said("PolicyAccepted", policy={"last_error": error})
+
+
+def test_a_hold() -> None:
+    """Who holds and why."""
+    hold = {"by": "operator", "reason": "launch"}
+    assert (False, "Held", "operator: launch") == said("CapacityFree", hold=hold)
+
+
+@pytest.mark.parametrize(
+    ("budget", "expected"),
+    [
+        ({"accelerators": 4, "used": 4, "surge": 0}, True),
+        ({"accelerators": 4, "used": 5, "surge": 1}, True),
+        ({"accelerators": 4, "used": 5, "surge": 0}, False),
+        ({"accelerators": 4, "used": 0, "surge": 0}, True),
+        ({"accelerators": 4, "used": None, "surge": 0}, None),
+        (None, None),
+    ],
+)
+def test_the_budget(budget: dict[str, Any] | None, expected: bool | None) -> None:
+    """What is used against budget and surge; unknown use is unknown."""
+    assert expected is found("WithinBudget", budget=budget)["status"]
+
+
+def test_above_the_budget_in_words() -> None:
+    """Both numbers."""
+    budget = {"accelerators": 4, "used": 5, "surge": 0}
+    assert (False, "OverBudget", "5 accelerators are in use, the budget is 4") == said(
+        "WithinBudget", budget=budget
+    )
+
+
+@pytest.mark.parametrize("state", ["draining", "starting", "done", "replaced"])
+def test_moves_that_are_on_time(state: str) -> None:
+    """Every state but one."""
+    assert found("MovesOnTime", moves=[MOVE | {"state": state}])["status"] is True
+
+
+def test_a_move_that_was_given_up() -> None:
+    """Its id and what it waited for; an older one does not count."""
+    late = MOVE | {"state": "timed_out", "waiting_for": "1 replica of plain to start"}
+    assert (False, "TimedOut", "move m7 was given up; 1 replica of plain to start") == said(
+        "MovesOnTime", moves=[late]
+    )
+    assert found("MovesOnTime", moves=[MOVE, late])["status"] is True
+
+
+def test_a_state_that_cannot_be_written() -> None:
+    """The store's own words."""
+    assert (False, "CannotWrite", "the disk is full") == said("StateKept", store_problem="the disk is full")

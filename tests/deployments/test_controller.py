@@ -1,0 +1,134 @@
+"""The controller deployment without Ray: what it takes from replicas and ingresses of another version."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from autoscaling.types import IngressLoad, Role, Snapshot
+from deployments import serve_internals
+from deployments.controller import Controller
+from tests.autoscaling.reports import finished_request, report
+from tests.deployments.control_world import controller_settings
+
+
+class Living(Controller):
+    """Ended by the test: Serve awaits `__del__`, Python does not."""
+
+    def __del__(self) -> None:  # type: ignore[override]
+        """Nothing."""
+
+
+@pytest.fixture
+async def controller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Controller]:
+    """One whose Ray Serve knows no application."""
+    ((key, value),) = controller_settings(tmp_path / "state").to_env().items()
+    monkeypatch.setenv(key, value)
+    monkeypatch.setattr(serve_internals, "details", dict)
+    found = Living.__new__(Living)
+    await Controller.__init__(found)
+    yield found
+    await Controller.__del__(found)
+
+
+def sent(replica_id: str = "a", seq: int = 1, **fields: Any) -> dict[str, Any]:
+    """A report as it travels."""
+    found: dict[str, Any] = msgspec.to_builtins(report(replica_id, seq)) | fields
+    return found
+
+
+def load(**fields: Any) -> dict[str, Any]:
+    """An ingress's word as it travels."""
+    found: dict[str, Any] = msgspec.to_builtins(IngressLoad({Role.PLAIN: 3}, {Role.PLAIN: 0})) | fields
+    return found
+
+
+async def test_unknown_fields_are_ignored(controller: Controller) -> None:
+    """A report, a load and a snapshot of a newer version of the same schema are understood."""
+    assert "taken" == await controller.report(sent(news={"deep": [1]}))
+    found = await controller.snapshot("ingress", load(news=1))
+    snapshot = msgspec.convert(found | {"news": 1}, Snapshot)
+    assert ["a"] == [view.replica_id for view in snapshot.replicas]
+    assert {} == (await controller.status())["dropped_reports"]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        sent(schema=2),
+        {"schema": 2, "who": "a"},  # of a shape that nobody knows
+        {"replica_id": "a"},
+        sent(schema=None),
+    ],
+)
+async def test_an_unknown_schema_is_dropped_and_counted(
+    controller: Controller, message: dict[str, Any]
+) -> None:
+    """Whatever it looks like; what was known before stays."""
+    assert "taken" == await controller.report(sent())
+    assert ["schema", "schema"] == [await controller.report(message) for _ in range(2)]
+    found = await controller.status()
+    assert {"schema": 2} == found["dropped_reports"]
+    assert ["a"] == [replica["id"] for replica in found["pools"]["plain"]["replicas"]]
+
+
+async def test_a_load_of_an_unknown_schema_says_nothing(controller: Controller) -> None:
+    """The ingress still gets its snapshot, and demand stays unknown."""
+    for message in (load(schema=2), {"schema": 2}, None):
+        found = await controller.snapshot("ingress", message)
+        assert 1 == found["ingresses"]
+    assert controller._loop.demand.wanted(Role.PLAIN, 0.0) is None
+
+
+async def test_old_and_late_reports_are_counted(controller: Controller) -> None:
+    """Each by what became of it."""
+    assert ["taken", "old", "old"] == [await controller.report(sent(seq=seq)) for seq in (5, 5, 4)]
+    assert ["taken", "gone"] == [
+        await controller.report(sent(seq=seq, state=state)) for seq, state in ((6, "stopped"), (7, "running"))
+    ]
+    assert {"old": 2, "gone": 1} == (await controller.status())["dropped_reports"]
+
+
+async def test_finished_requests_count_once(controller: Controller) -> None:
+    """A record that is reported again is the same request."""
+    records = [msgspec.to_builtins(finished_request(name)) for name in ("r1", "r2")]
+    await controller.report(sent(seq=1, finished=records[:1]))
+    await controller.report(sent(seq=2, finished=records))
+    assert {"requests": 2, "prompt_tokens": 10, "generated_tokens": 14} == (await controller.status())[
+        "finished"
+    ]
+
+
+async def test_an_ingress_of_a_higher_epoch_is_overtaken(controller: Controller) -> None:
+    """A controller whose clock was set back rises above what an ingress holds."""
+    first = (await controller.snapshot("ingress", load()))["epoch"]
+    assert first == (await controller.snapshot("ingress", load(epoch=first)))["epoch"]
+    assert first + 8 == (await controller.snapshot("ingress", load(epoch=first + 7)))["epoch"]
+
+
+async def test_before_serve_is_seen(controller: Controller) -> None:
+    """No plan, nobody is admitted, and what is unknown is None; orders are taken."""
+    assert {} == await controller.record_autoscaling_stats()
+    assert await controller.admit() is False
+    found = await controller.status()
+    assert (None, None) == (found["pools"]["plain"]["target"], found["pools"]["plain"]["running"])
+    assert found["last_decision"] is None
+    assert 200 == (await controller.command("hold", {"reason": "launch", "who": "ann"}))["status"]
+    assert 404 == (await controller.command("freeze", {}))["status"]
+
+
+async def test_a_stopping_service_says_so(controller: Controller) -> None:
+    """In every snapshot from then on."""
+    await controller.stop_taking()
+    assert (await controller.snapshot("ingress"))["stopping"] is True
+
+
+async def test_open_requests(controller: Controller) -> None:
+    """Summed over the newest reports."""
+    await controller.report(sent("a", inflight=3))
+    await controller.report(sent("b", inflight=4))
+    assert 7 == await controller.open_requests()
