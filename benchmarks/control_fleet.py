@@ -176,7 +176,7 @@ def _ids(role: Role, size: int) -> frozenset[str]:
 
 
 def _finished(name: str, seq: int, each: int) -> FinishedRequest:
-    spread = (37 * seq + 11 * each) % 100 / 100
+    spread = (7919 * seq + 4001 * each) % 10_007 / 10_007  # in no order, as latencies come
     return FinishedRequest(
         request_id=f"chatcmpl-{name}-{seq:08d}-{each:02d}-{0:012x}",
         prompt_tokens=80,

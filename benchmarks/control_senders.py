@@ -43,6 +43,7 @@ class Sender:
 
     async def run(self, rate: float, warm_s: float, count_s: float) -> Sent:
         """Send so many a second of the whole fleet's; the first `warm_s` seconds do not count."""
+        await self._handle.admit.remote()  # connects; reports that wait for it would be late
         period, begin = FLEET / rate, time.monotonic()
         end = begin + warm_s + count_s
         async with asyncio.TaskGroup() as group:

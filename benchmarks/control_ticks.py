@@ -46,6 +46,7 @@ from deployments.policy_use import acting_policy, default_policy
 WALL = 1_800_000_000.0  # Unix seconds at the virtual clock's zero
 WARM_UP = 100  # ticks before the first that counts
 REPORTS_PER_TICK = 0.1  # of the replicas: to make more reports would take longer than the ticks do
+RECORD_SETS = 2003  # made once; more than the latencies of late can hold
 PEAK_EVERY = 1000
 SETTLED = 0.1  # of the ticks, before the memory is read first
 
@@ -59,7 +60,7 @@ class Fleet:
         self.sizes: Sizes = dict.fromkeys(Role, replicas // 2)
         self._seq = 0
         self._turn = self._turns()
-        self._finished = [finished_requests("some", seq) for seq in range(100)]
+        self._finished = [finished_requests("some", seq) for seq in range(RECORD_SETS)]
 
     @property
     def wall(self) -> float:
@@ -74,7 +75,7 @@ class Fleet:
             demand.take(INGRESS, ingress_load(self.now, self.replicas), self.now)
         for _ in range(int(self.replicas * REPORTS_PER_TICK)):
             role, index = next(self._turn)
-            said = report(role, index, self._seq, self._finished[(index + self._seq) % 100])
+            said = report(role, index, self._seq, self._finished[(331 * index + self._seq) % RECORD_SETS])
             observations.take(said, self.now)
             latencies.take(role, said.finished, self.now)
 

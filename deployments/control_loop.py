@@ -10,12 +10,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import msgspec
 
 from autoscaling.decide import decide
-from autoscaling.decisions import Decision, Memory, Observation, PolicyInForce, Sizes
+from autoscaling.decisions import Memory, Observation, PolicyInForce, Sizes
 from autoscaling.demand import Demand
 from autoscaling.latencies import Latencies
 from autoscaling.observations import Observations
@@ -23,12 +23,13 @@ from autoscaling.observe import observe
 from autoscaling.types import Role, ServeStates
 from deployments.config import ControllerSettings
 from deployments.control_memory import ControlMemory
-from deployments.control_state import ControlState
+from deployments.control_shadow import evaluate_shadow, would_differ
+from deployments.control_state import ControlState, tells_more
 from deployments.default_policy import world
 from deployments.kept_state import State
 from deployments.policy_book import PolicyBook
 from deployments.policy_source import Seen
-from deployments.policy_use import acting_policy, default_policy, shadow_policy
+from deployments.policy_use import acting_policy, default_policy
 
 logger = logging.getLogger("ray.serve")
 
@@ -64,7 +65,7 @@ class ControlLoop:
         self.state = ControlState(PolicyBook(world(settings)))
         self.serve: ServeStates | None = None
         self.actuated = False  # Serve's targets have once been what was published
-        self._stopped = False
+        self.stopped = False
         self._ran = False  # a replica of this application has been RUNNING
         self._began_fresh: bool | None = None  # None before Serve was first seen
         self._observed_at = self._saved_at = float("-inf")
@@ -86,7 +87,7 @@ class ControlLoop:
         """Tick until stopped or fenced; a tick that fails is logged and the next one tries again."""
         began = {"restored_targets": self.state.memory.targets, "state": self._kept.describe()}
         await self.keep("start", {"controller": began}, ())
-        while not self._stopped and not self._kept.fenced:
+        while not self.stopped and not self._kept.fenced:
             try:
                 await self.tick()
             except Exception:
@@ -96,7 +97,7 @@ class ControlLoop:
 
     def stop(self) -> None:
         """End: nothing is decided, written or published from now on."""
-        self._stopped = True
+        self.stopped = True
 
     async def tick(self) -> None:
         """Look, judge a changed policy, decide, write down, publish."""
@@ -107,7 +108,7 @@ class ControlLoop:
         state, wall = self.state, self._ports.wall()
         if seen is not None:
             await self._judge(seen, wall)
-        if self._stopped:
+        if self.stopped:
             return
         now = self._ports.now()
         if state.decision is None and self._is_fresh():
@@ -119,7 +120,7 @@ class ControlLoop:
         decision, state.memory = decide(state.observation, policy, state.memory)
         state.note_move(decision.ended)
         state.note_move(decision.move)
-        self._evaluate_shadow(state.observation, now, wall)
+        evaluate_shadow(state, state.observation, now, wall)
         if before is None or former_policy is None or tells_more(decision, before, policy, former_policy):
             self._saved_at = now
             await self.keep("decision", {"decision": decision}, ("memory", "shadow_memory", "move_log"))
@@ -147,7 +148,7 @@ class ControlLoop:
         decision, policy = self.state.decision, self.state.policy
         if decision is None or policy is None or decision.plan is None:
             return {}
-        if self._stopped or self._kept.fenced:
+        if self.stopped or self._kept.fenced:
             return {}
         found: dict[str, float] = {
             "plan_epoch": self._observations.epoch,
@@ -161,7 +162,7 @@ class ControlLoop:
 
     async def keep(self, kind: str, fields: dict[str, object], changed: tuple[str, ...]) -> None:
         """One audit line and the state; `changed` are the state's fields that the line is about."""
-        if not self._stopped:
+        if not self.stopped:
             await self._kept.keep(kind, msgspec.to_builtins(fields), self._document, changed)
 
     def _document(self) -> State:
@@ -231,46 +232,3 @@ class ControlLoop:
             {"revision": record, "problems": event.problems},
             ("revisions", "active_revision", "seen_revision"),
         )
-
-    def _evaluate_shadow(self, observation: Observation, now: float, wall: float) -> None:
-        """What the revision in the shadow would do from here; it never acts, so it waits for no move."""
-        state, policy = self.state, shadow_policy(self.state, wall)
-        if policy is None:
-            state.shadow = state.shadow_memory = None
-            return
-        memory = replace(
-            state.shadow_memory or state.memory,
-            targets=state.memory.targets,
-            plan=state.memory.plan,
-            move=None,
-        )
-        state.shadow, memory = decide(observation, policy, memory)
-        if state.shadow.begun:
-            memory = replace(memory, cooling_until=now + policy.cooldown_s)
-        state.shadow_memory = memory
-
-
-def would_differ(shadow: Decision, before: Decision | None) -> bool:
-    """Whether the revision in the shadow decides otherwise than at the last tick."""
-    if before is None:
-        return True
-    return (shadow.reason, shadow.targets, shadow.revision) != (
-        before.reason,
-        before.targets,
-        before.revision,
-    )
-
-
-def tells_more(
-    decision: Decision, before: Decision, policy: PolicyInForce, former_policy: PolicyInForce
-) -> bool:
-    """Whether a decision differs from the one before in anything that a person or a successor needs."""
-    move, moved = decision.move, before.move
-    return (
-        (decision.reason, decision.targets, decision.plan, decision.revision)
-        != (before.reason, before.targets, before.plan, before.revision)
-        or (decision.hold and decision.hold.by) != (before.hold and before.hold.by)
-        or (move and (move.id, move.state)) != (moved and (moved.id, moved.state))
-        or decision.ended is not None
-        or policy.budget_max != former_policy.budget_max
-    )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from deployments.kept_files import FencedError, StoreError, UnknownSchemaError
 from deployments.kept_state import State
 from deployments.record_reader import last
 from deployments.records import Records
-from deployments.state_store import DirectoryStore, NoStore, StateStore
+from deployments.state_store import DirectoryStore, NoStore, Opened, StateStore
 
 logger = logging.getLogger("ray.serve")
 
@@ -39,7 +39,7 @@ class Left:
     """What a former life left; nothing when `state` is None."""
 
     state: State | None = None
-    memory: Memory = Memory()
+    memory: Memory = field(default_factory=Memory)
     shadow_memory: Memory | None = None
     hold: Hold | None = None
     overrides: tuple[Override, ...] = ()
@@ -63,17 +63,29 @@ class ControlMemory:
         self.fenced = False
 
     def open(self) -> int:
-        """Take the next epoch and read what is there; a store that cannot be used is said and done without."""
-        folder = None if self._settings.state_dir is None else Path(self._settings.state_dir)
-        self._store = NoStore(self._wall) if folder is None else DirectoryStore(folder, self._wall)
+        """Take the next epoch and read what is there.
+
+        A store that cannot be used is said and done without; it is tried again at each later writing.
+        """
         try:
-            opened = self._store.open()
+            opened = self._open_store()
         except (StoreError, UnknownSchemaError) as error:
             self.problem = str(error)
-            self._store, folder = NoStore(self._wall), None
             opened = self._store.open()
-        self.epoch = opened.epoch
+            self._open_records(opened.epoch, None)
         self._left = Left(opened.state, problem=opened.problem)
+        return self.epoch
+
+    def _open_store(self) -> Opened:
+        folder = None if self._settings.state_dir is None else Path(self._settings.state_dir)
+        store: StateStore = NoStore(self._wall) if folder is None else DirectoryStore(folder, self._wall)
+        opened = store.open()
+        self._store = store
+        self._open_records(opened.epoch, folder)
+        return opened
+
+    def _open_records(self, epoch: int, folder: Path | None) -> None:
+        self.epoch = epoch
         self._audit = Records(folder, AUDIT, epoch=self.epoch, fsync=True, clock=self._wall)
         records = None if self._settings.record_dir is None else Path(self._settings.record_dir)
         self._records = {
@@ -82,7 +94,6 @@ class ControlMemory:
             )
             for name in (OBSERVATIONS, DECISIONS)
         }
-        return self.epoch
 
     def describe(self) -> str:
         """What becomes of the state, for the status."""
@@ -172,17 +183,20 @@ class ControlMemory:
         """
         async with self._lock:
             try:
-                await asyncio.to_thread(work, state())
+                await asyncio.to_thread(self._work, work, state())
+                self.problem = None
             except FencedError as error:
                 self.fenced, self.problem = True, str(error)
-                logger.error(str(error))
+                logger.error(self.problem)  # noqa: TRY400  # the words say it all
             except (StoreError, UnknownSchemaError, ValueError) as error:
                 if self.problem is None:
-                    logger.error(f"the controller cannot write down what it does: {error}")
+                    logger.error(f"the controller cannot write down what it does: {error}")  # noqa: TRY400
                 self.problem = str(error)
-            else:
-                if self._settings.state_dir is None or isinstance(self._store, DirectoryStore):
-                    self.problem = None
+
+    def _work(self, work: Callable[[State], Any], state: State) -> None:
+        if self._settings.state_dir is not None and isinstance(self._store, NoStore):
+            self._open_store()  # what a former life left counts no more: this one has acted since
+        work(state)
 
     def close(self) -> None:
         """Close the files."""

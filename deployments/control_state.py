@@ -19,7 +19,7 @@ class ControlState:
     """Changed by the loop and by an operator's orders, both on one event loop."""
 
     book: PolicyBook
-    memory: Memory = Memory()
+    memory: Memory = field(default_factory=Memory)
     shadow_memory: Memory | None = None
     hold: Hold | None = None  # an operator's
     overrides: tuple[Override, ...] = ()  # operators'
@@ -58,3 +58,18 @@ class ControlState:
             seen_revision=self.book.seen_revision,
             move_log=tuple(self.moves),
         )
+
+
+def tells_more(
+    decision: Decision, before: Decision, policy: PolicyInForce, former_policy: PolicyInForce
+) -> bool:
+    """Whether a decision differs from the one before in anything that a person or a successor needs."""
+    move, moved = decision.move, before.move
+    return (
+        (decision.reason, decision.targets, decision.plan, decision.revision)
+        != (before.reason, before.targets, before.plan, before.revision)
+        or (decision.hold and decision.hold.by) != (before.hold and before.hold.by)
+        or (move and (move.id, move.state)) != (moved and (moved.id, moved.state))
+        or decision.ended is not None
+        or policy.budget_max != former_policy.budget_max
+    )

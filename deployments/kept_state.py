@@ -20,6 +20,9 @@ class RevisionState(StrEnum):
     SUPERSEDED = "superseded"
 
 
+IN_FORCE = (RevisionState.ACTIVE, RevisionState.SHADOW)
+
+
 @dataclass(frozen=True, slots=True)
 class RevisionRecord:
     """One revision of the policy file, good or not."""
@@ -55,18 +58,22 @@ class State:
 
 def in_use(state: State) -> frozenset[int]:
     """The revisions that act or are evaluated, whose records and texts stay however old they are."""
-    words = (RevisionState.ACTIVE, RevisionState.SHADOW)
-    return frozenset(one.revision for one in state.revisions if one.state in words) | (
-        frozenset() if state.active_revision is None else {state.active_revision}
-    )
+    acting = frozenset(one.revision for one in state.revisions if one.state in IN_FORCE)
+    return acting if state.active_revision is None else acting | {state.active_revision}
+
+
+def newest_revisions(
+    revisions: tuple[RevisionRecord, ...], kept: frozenset[int] = frozenset()
+) -> tuple[RevisionRecord, ...]:
+    """The newest 200, and those that are in force or `kept`."""
+    old, new = revisions[:-REVISIONS_KEPT], revisions[-REVISIONS_KEPT:]
+    return (*(one for one in old if one.state in IN_FORCE or one.revision in kept), *new)
 
 
 def trimmed(state: State) -> State:
     """The state with its newest 200 moves and revisions, and the revisions in use."""
-    acting = in_use(state)
-    old, new = state.revisions[:-REVISIONS_KEPT], state.revisions[-REVISIONS_KEPT:]
     return replace(
         state,
-        revisions=(*(one for one in old if one.revision in acting), *new),
+        revisions=newest_revisions(state.revisions, in_use(state)),
         move_log=state.move_log[-MOVES_KEPT:],
     )

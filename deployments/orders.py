@@ -1,7 +1,8 @@
 """An operator's orders and questions to the controller, by name, with plain arguments and answers.
 
 An answer is `{"status": 200, "body": {...}}` or `{"status": 4xx, "error": words, "field": name or None}`.
-An order is in the audit and in the state before it is answered.
+An order is in the audit and in the state before it is answered; where nothing can be written it acts all
+the same, and the answer has a `warning`.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from deployments.control_loop import ControlLoop
 from deployments.control_memory import ControlMemory
 from deployments.control_status import hold_status, override_status, policy_status
 from deployments.policy_use import acting_document
+
+CHANGING = ("hold", "release", "override_set", "override_clear")
 
 Answer = dict[str, Any]
 Arguments = Mapping[str, Any]
@@ -67,10 +70,15 @@ class Orders:
         order = self._known.get(name)
         if order is None:
             return {"status": 404, "error": f"{name} is none of {', '.join(self._known)}", "field": None}
+        if self._kept.fenced or self._loop.stopped:
+            return {"status": 503, "error": "this controller is being replaced: send it again", "field": None}
         try:
-            return {"status": 200, "body": await order(arguments)}
+            body = await order(arguments)
         except RefusedError as refused:
             return {"status": refused.status, "error": refused.words, "field": refused.field}
+        if name in CHANGING and self._kept.problem is not None:
+            body = body | {"warning": f"it acts now, and a restart would lose it: {self._kept.problem}"}
+        return {"status": 200, "body": body}
 
     async def _hold(self, arguments: Arguments) -> Answer:
         wall = self._wall()

@@ -14,7 +14,7 @@ from autoscaling.policy import CapacityPolicy
 from autoscaling.policy_file import PolicyRead, read_policy
 from autoscaling.policy_problem import Problem
 from autoscaling.policy_world import World, check_against
-from deployments.kept_state import RevisionRecord, RevisionState, State
+from deployments.kept_state import IN_FORCE, RevisionRecord, RevisionState, State, newest_revisions
 from deployments.policy_source import Seen
 
 TEXTS_KEPT = 20
@@ -59,28 +59,32 @@ class PolicyBook:
 
     def restore(self, state: State, text_of: Callable[[int], str | None], wall: float) -> str | None:
         """Bring back what acted before; returns why a revision could not be, None if all is well."""
-        self.revisions = state.revisions
         problem = None
+        kept = []
         for record in state.revisions:
-            if record.state in (RevisionState.ACTIVE, RevisionState.SHADOW):
-                text = text_of(record.revision)
-                read = None if text is None else read_policy(text, wall)
-                if read is None or read.policy is None:
-                    problem = f"revision {record.revision} is recorded as {record.state} and its text is lost"
-                    continue
-                # A service that was started with less than before.
-                if misfits := check_against(read, self._world):
-                    problem = f"revision {record.revision} acts no more: {misfits[0]}"
-                    continue
-                found = read.policy
-                revision = Revision(record.revision, record.sha, found, record.at)
-                if record.state is RevisionState.ACTIVE:
-                    self.active = revision
-                else:
-                    self.shadow = revision
+            if record.state in IN_FORCE:
+                problem = self._revive(record, text_of(record.revision), wall) or problem
+            gone = record.state in IN_FORCE and record.revision not in self._in_force()
+            kept.append(replace(record, state=RevisionState.SUPERSEDED) if gone else record)
+        self.revisions = tuple(kept)
         if self.revisions and self.revisions[-1].state is RevisionState.REFUSED:
             self.last_error = {"message": self.revisions[-1].message, "line": None, "field": None}
         return problem
+
+    def _revive(self, record: RevisionRecord, text: str | None, wall: float) -> str | None:
+        """One revision that was in force, back in force; why not, when it cannot be."""
+        read = None if text is None else read_policy(text, wall)
+        if read is None or read.policy is None:
+            return f"revision {record.revision} is recorded as {record.state} and its text is lost"
+        # A service may have been started with less than before.
+        if misfits := check_against(read, self._world):
+            return f"revision {record.revision} acts no more: {misfits[0]}"
+        revision = Revision(record.revision, record.sha, read.policy, record.at)
+        if record.state is RevisionState.ACTIVE:
+            self.active = revision
+        else:
+            self.shadow = revision
+        return None
 
     def text_of(self, revision: int) -> str | None:
         """The text of a revision of this life."""
@@ -132,13 +136,11 @@ class PolicyBook:
         revision = Revision(record.revision, read.sha, policy, wall)
         # A revision that acts ends the shadow of an older one; one that is only evaluated replaces a shadow.
         ended = {RevisionState.SHADOW} if shadow else {RevisionState.ACTIVE, RevisionState.SHADOW}
-        self.revisions = (
-            *(
-                replace(old, state=RevisionState.SUPERSEDED) if old.state in ended else old
-                for old in self.revisions
-            ),
-            record,
+        former = (
+            replace(old, state=RevisionState.SUPERSEDED) if old.state in ended else old
+            for old in self.revisions
         )
+        self.revisions = newest_revisions((*former, record))
         if shadow:
             self.shadow = revision
         else:
@@ -152,7 +154,7 @@ class PolicyBook:
         self.last_error = _first(problems)
         message = "; ".join(str(problem) for problem in problems)
         record = RevisionRecord(self._next(), sha, RevisionState.REFUSED, wall, message)
-        self.revisions = (*self.revisions, record)
+        self.revisions = newest_revisions((*self.revisions, record))
         self._remember(record.revision, text)
         return PolicyEvent(record, text, tuple(_plain(problem) for problem in problems))
 

@@ -225,7 +225,7 @@ class Stream:
                 service.url + "/v1/chat/completions",
                 json=body | {"stream": True},
                 headers=headers,
-                timeout=300,
+                timeout=600,
             ) as answer:
                 self.status = answer.status_code
                 self.headers = dict(answer.headers)

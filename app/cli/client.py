@@ -7,6 +7,7 @@ import getpass
 import http.client
 import json
 import os
+import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -54,7 +55,10 @@ def address(url: str | None) -> str:
 
 
 def call(url: str, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
-    """The JSON object that the service answers; raises NotReachableError or RefusedError."""
+    """The JSON object that the service answers; a warning in it is printed.
+
+    Raises NotReachableError or RefusedError.
+    """
     request = urllib.request.Request(  # noqa: S310  # `address` lets only http and https pass
         f"{url}{path}",
         method=method,
@@ -71,6 +75,8 @@ def call(url: str, method: str, path: str, body: dict[str, Any] | None = None) -
         raise NotReachableError(url, str(getattr(error, "reason", None) or error)) from error
     if not isinstance(found, dict):
         raise NotReachableError(url, "the answer is not twinpool's")
+    if found.get("warning"):
+        print(f"warning: {found['warning']}", file=sys.stderr)
     return found
 
 

@@ -96,8 +96,8 @@ def unchanging(old: ServiceSettings, new: ServiceSettings, slots: int) -> Servic
             raise SettingsError(f"{name} cannot change while serving: stop and start again")
     if new.slots not in (None, slots) or new.taken > slots:
         raise SettingsError(
-            f"{max(new.slots or 0, new.taken)} engine slots are wanted, this cluster was started with {slots}: "
-            "stop and start again"
+            f"{max(new.slots or 0, new.taken)} engine slots are wanted, "
+            f"this cluster was started with {slots}: stop and start again"
         )
     return new.model_copy(update={"slots": slots})
 

@@ -47,12 +47,12 @@ def follow_start(
             if found is None:
                 continue
             failed_pool(role, found)
-            wanted = sizes[role]
             if found.running != shown.get(role.value, 0):
                 shown[role.value] = found.running
                 word_at = now
+                wanted = max(sizes[role], found.running)  # an override of a former life may want more
                 console.print(
-                    f"  {role} pool: {found.running} of {max(wanted, found.running)} replicas ready ({now - began:.0f} s)"
+                    f"  {role} pool: {found.running} of {wanted} replicas ready ({now - began:.0f} s)"
                 )
         # A replica calls itself running only when Serve aims at the plan's sizes, so Serve's word is enough.
         complete = all(

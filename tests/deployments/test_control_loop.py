@@ -143,6 +143,20 @@ async def test_a_new_application_ignores_an_old_state(folder: Path) -> None:
     assert (1, saved + 1) == (world.loop.state.memory.moves, world.loop.state.memory.decisions)
 
 
+async def test_a_hold_of_a_former_application_holds_no_old_targets(folder: Path) -> None:
+    """The hold outlives the application, its targets and its cool-down do not: the bootstrap is held."""
+    world = await running(folder, QUICK)
+    await world.settle(wanted=BUSY)
+    await world.orders.take("hold", {"reason": "launch", "who": "ann"})
+    world.targets, world.running = {SPECULATIVE: 1, PLAIN: 1}, {SPECULATIVE: 0, PLAIN: 0}
+    world.start(monotonic=10.0)
+    await world.settle(6)
+    decision = world.loop.state.decision
+    assert decision is not None
+    assert (sizes(2, 2), HoldBy.OPERATOR) == (decision.targets, decision.hold and decision.hold.by)
+    assert world.loop.state.memory.cooling_until is None
+
+
 async def test_replicas_that_all_restart_are_no_new_application(folder: Path) -> None:
     """A controller that starts while no replica runs keeps its targets; only Serve's minimum is new."""
     world = await running(folder, QUICK)

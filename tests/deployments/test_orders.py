@@ -348,3 +348,51 @@ async def test_orders_work_before_anything_is_known(tmp_path: Path) -> None:
     await body(world, "hold", reason="launch", who="ann")
     await body(world, "override_set", **override(pool=SPECULATIVE.value, max_replicas=2))
     assert 1 == (await body(world, "policy"))["active_revision"]
+
+
+# --- where nothing can be written -----------------------------------------------------------------------
+
+
+async def test_an_order_acts_although_nothing_can_be_written(folder: Path) -> None:
+    """A full disk is no reason to refuse a hold in an incident; the answer warns, and the status says why."""
+    world = await running(folder, QUICK)
+    for file in folder.iterdir():
+        if file.is_file():
+            file.unlink()
+    (folder / "policies").rename(folder.parent / "aside")
+    folder.rmdir()
+    folder.write_text("a file where the folder was")
+    answer = await world.orders.take("hold", {"reason": "incident", "who": "ann", "for_s": None})
+    assert 200 == answer["status"]
+    assert "a restart would lose it" in answer["body"]["warning"]
+    assert world.loop.state.hold is not None
+    assert world.kept.problem is not None
+    folder.unlink()
+    answer = await world.orders.take("release", {"who": "ann"})
+    assert {"status": 200, "body": {"released": True}} == answer
+    assert world.kept.problem is None
+
+
+async def test_a_store_that_could_not_be_opened_is_tried_again(folder: Path) -> None:
+    """A controller that began without its folder keeps its state there as soon as it can."""
+    folder.write_text("a file where the folder should be")
+    world = await running(folder, QUICK)
+    assert world.kept.problem is not None
+    answer = await world.orders.take("hold", {"reason": "incident", "who": "ann", "for_s": None})
+    assert "warning" in answer["body"]
+    folder.unlink()
+    answer = await world.orders.take("hold", {"reason": "again", "who": "ann", "for_s": None})
+    assert {"hold"} == set(answer["body"])
+    assert "again" == world.state()["holds"][0]["reason"]
+
+
+async def test_a_controller_that_was_succeeded_takes_no_orders(folder: Path) -> None:
+    """What it would write is refused by the store, and its successor would never know."""
+    world = await running(folder, QUICK)
+    old = world.orders
+    world.start()
+    await world.tick()
+    first = await old.take("hold", {"reason": "x", "who": "ann", "for_s": None})
+    second = await old.take("hold", {"reason": "x", "who": "ann", "for_s": None})
+    assert (200, True) == (first["status"], "warning" in first["body"])
+    assert 503 == second["status"]

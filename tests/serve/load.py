@@ -52,14 +52,14 @@ def tell(service: Service, lane: str, headers: Mapping[str, str], tokens: int) -
     stream = Stream(service, body, dict(headers))
     stream.began.wait(60)
     first_at = time.monotonic()
-    return Told(stream.join(240), lane, tokens, opened_at, first_at)
+    return Told(stream.join(900), lane, tokens, opened_at, first_at)
 
 
 class Load:
     """Keeps `streams` streams open in each lane until the end of its block, which the last ones finish.
 
     A lane is a pool's name and the headers that lead there; `seconds` are the shortest and the longest
-    stream.  The service must be idle before.
+    stream of a simulated engine, `tokens` the exact length instead.  The service must be idle before.
     """
 
     def __init__(
@@ -68,13 +68,15 @@ class Load:
         lanes: Mapping[str, Mapping[str, str]] = BOTH,
         *,
         streams: int,
-        seconds: tuple[float, float],
+        seconds: tuple[float, float] = (1.0, 1.0),
+        tokens: int | None = None,
         seed: int = 1,
     ) -> None:
         self.told: list[Told] = []
         self._service = service
         self._lanes = lanes
         self._seconds = seconds
+        self._tokens = tokens
         self._faults: list[str] = []
         self._stop = threading.Event()
         self._generated_before = 0
@@ -94,7 +96,7 @@ class Load:
     def __exit__(self, *_: object) -> None:
         self._stop.set()
         for thread in self._threads:
-            thread.join(300)
+            thread.join(900)
 
     def probe(self, lane: str) -> Told | None:
         """One short stream beside the others, which counts like them; None when it never ended."""
@@ -117,7 +119,7 @@ class Load:
         Without `records` the engines' are left out: a new controller counts them from 0.
         """
         assert not any(thread.is_alive() for thread in self._threads)
-        assert self.lost == []
+        assert self.lost == [], self.lost
         assert len(self.told) >= len(self._threads)
         if records:
             assert self.tokens == generated(self._service) - self._generated_before
@@ -130,7 +132,7 @@ class Load:
         chance = random.Random(seed)
         while not self._stop.is_set():
             steps = chance.uniform(*self._seconds) / STEP_S
-            told = self._tell(lane, max(1, round(steps * TOKENS_PER_STEP[lane])))
+            told = self._tell(lane, self._tokens or max(1, round(steps * TOKENS_PER_STEP[lane])))
             if told is None or told.fault is not None:
                 self._stop.wait(0.5)
 

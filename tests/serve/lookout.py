@@ -65,7 +65,7 @@ class Lookout:
         """After the block: there was something to see, and nothing was wrong."""
         assert not any(thread.is_alive() for thread in self._threads)
         assert min(self._looks.values()) > 0
-        assert self._faults == []
+        assert self._faults == [], self._faults
 
     def _run(self, name: str, look: Callable[[], None]) -> None:
         while not self._stop.wait(LOOK_EVERY_S):

@@ -26,6 +26,7 @@ pytestmark = [pytest.mark.serve, pytest.mark.timeout(240)]
 
 LIVE_S = 5.0  # from the write of a good file until it acts
 BAD_LIMIT_S = 90.0  # for the whole list of bad edits
+ONE_EACH = {"speculative": 1, "plain": 1}
 TWO_EACH = {"speculative": 2, "plain": 2}
 # Only what a policy says moves anything: demand never does.
 STILL = {
@@ -251,7 +252,7 @@ def test_a_lowered_maximum_drains(service: Service) -> None:
 def test_the_budget_is_raised_and_lowered_live(service: Service) -> None:
     """Case C7: four to five replicas and back; whoever stays is not restarted."""
     before, moves = all_ids(service), newest(service.status())
-    with light(service) as load, Lookout(service, budget=5, least=TWO_EACH) as lookout:
+    with light(service) as load, Lookout(service, budget=5, least=ONE_EACH) as lookout:
         edit(service, text(most=5))
         wait_done(service, moves + 1)
         service.wait(lambda: 5 == sum(map(len, all_ids(service).values())), 30, "a fifth replica")

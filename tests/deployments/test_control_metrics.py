@@ -1,0 +1,127 @@
+"""The controller's metrics: families, labels, what is there from the start, and what is unknown."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from autoscaling.decisions import HoldBy
+from deployments.control_metrics import exposition
+
+PAGE = Path(__file__).parents[2] / "docs" / "metrics.md"
+
+
+def status(**changes: Any) -> dict[str, Any]:
+    """The status of a controller that knows nothing yet."""
+    pool = {"target": None, "running": None, "starting": None, "draining": None}
+    return {
+        "policy": {
+            "active_revision": None,
+            "seen_revision": None,
+            "shadow_revision": None,
+            "last_error": None,
+            "refused": 0,
+        },
+        "pools": {"speculative": dict(pool), "plain": dict(pool)},
+        "budget": None,
+        "hold": None,
+        "moves_ended": {},
+        "ticks": 0,
+        "failed_ticks": 0,
+        "store_problem": None,
+        "dropped_reports": {},
+    } | changes
+
+
+def samples(found: dict[str, Any]) -> dict[str, float]:
+    """Sample name with its labels to value."""
+    families = text_string_to_metric_families(exposition(found).decode())
+    return {
+        sample.name + "".join(f" {key}={value}" for key, value in sorted(sample.labels.items())): sample.value
+        for family in families
+        for sample in family.samples
+    }
+
+
+def test_the_unknown_has_no_sample_and_counters_begin_at_0() -> None:
+    """No gauge says 0 for what nobody knows; each counter has all its labels."""
+    found = samples(status())
+    assert not any(name.startswith(("twinpool_pool_", "twinpool_accelerators")) for name in found)
+    assert not any(name.startswith("twinpool_policy_revision") for name in found)
+    assert {
+        "twinpool_policy_refused_total",
+        "twinpool_moves_total outcome=done",
+        "twinpool_moves_total outcome=timed_out",
+        "twinpool_moves_total outcome=replaced",
+        "twinpool_controller_ticks_total",
+        "twinpool_controller_failed_ticks_total",
+        "twinpool_reports_dropped_total reason=old",
+        "twinpool_reports_dropped_total reason=gone",
+        "twinpool_reports_dropped_total reason=schema",
+    } == {name for name, value in found.items() if "_total" in name and value == 0}
+
+
+def test_a_refused_edit_is_seen() -> None:
+    """Case C10: the edit counts, and the newest content is marked as not in force."""
+    policy = {
+        "active_revision": 3,
+        "seen_revision": 5,
+        "shadow_revision": None,
+        "last_error": {"message": "m", "line": 1, "field": None},
+        "refused": 2,
+    }
+    found = samples(status(policy=policy))
+    assert (0.0, 2.0, 3.0, 5.0) == (
+        found["twinpool_policy_accepted"],
+        found["twinpool_policy_refused_total"],
+        found["twinpool_policy_revision kind=active"],
+        found["twinpool_policy_revision kind=seen"],
+    )
+    assert 1.0 == samples(status())["twinpool_policy_accepted"]
+
+
+def test_pools_budget_and_hold() -> None:
+    """Targets, Ray Serve's counts, accelerators, and exactly one holder."""
+    pools = {
+        "speculative": {"target": 3, "running": 2, "starting": 1, "draining": 0},
+        "plain": {"target": 1, "running": 1, "starting": 0, "draining": 2},
+    }
+    found = samples(
+        status(
+            pools=pools,
+            budget={"accelerators": 4, "used": 6},
+            hold={"by": "operator"},
+            moves_ended={"done": 7},
+        )
+    )
+    assert (3.0, 1.0, 2.0, 4.0, 6.0, 7.0) == (
+        found["twinpool_pool_target_replicas pool=speculative"],
+        found["twinpool_pool_replicas pool=speculative state=starting"],
+        found["twinpool_pool_replicas pool=plain state=draining"],
+        found["twinpool_accelerators kind=budget"],
+        found["twinpool_accelerators kind=used"],
+        found["twinpool_moves_total outcome=done"],
+    )
+    assert {by.value: float(by is HoldBy.OPERATOR) for by in HoldBy} == {
+        by.value: found[f"twinpool_held by={by.value}"] for by in HoldBy
+    }
+
+
+def test_every_family_is_documented() -> None:
+    """Each has a row in docs/metrics.md with its labels, and no row is of a family that is not there."""
+    pools = {
+        role: {"target": 1, "running": 1, "starting": 0, "draining": 0} for role in ("speculative", "plain")
+    }
+    policy = {
+        "active_revision": 1,
+        "seen_revision": 1,
+        "shadow_revision": 1,
+        "last_error": None,
+        "refused": 0,
+    }
+    known = status(pools=pools, policy=policy, budget={"accelerators": 4, "used": 4})
+    documented = set(re.findall(r"^\| `(twinpool_\w+)` \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE))
+    assert {name.split()[0] for name in samples(known)} == documented
