@@ -9,7 +9,7 @@ from statistics import quantiles
 from autoscaling.types import FinishedRequest, Role
 
 WINDOW_S = 60.0
-MOST = 2000  # records per pool; older ones go first
+MOST = 1000  # records per pool; older ones go first
 FEWEST = 20  # a 95th percentile of fewer says nothing
 
 
@@ -17,30 +17,43 @@ class Latencies:
     """Finished requests in, 95th percentiles out; `now` is the receiver's monotonic clock."""
 
     def __init__(self) -> None:
-        self._ttft: dict[Role, deque[tuple[float, float]]] = {role: deque(maxlen=MOST) for role in Role}
-        self._tpot: dict[Role, deque[tuple[float, float]]] = {role: deque(maxlen=MOST) for role in Role}
+        self._ttft = {role: _Window() for role in Role}
+        self._tpot = {role: _Window() for role in Role}
 
     def take(self, role: Role, finished: Iterable[FinishedRequest], now: float) -> None:
         """Note requests that an engine has finished; aborted ones say nothing."""
+        ttft, tpot = self._ttft[role], self._tpot[role]
         for request in finished:
             if request.finish_reason == "abort" or request.generated_tokens == 0:
                 continue
-            self._ttft[role].append((now, request.queued_s + request.prefill_s))
+            ttft.add(now, request.queued_s + request.prefill_s)
             if request.generated_tokens > 1:
-                self._tpot[role].append((now, request.decode_s / (request.generated_tokens - 1)))
+                tpot.add(now, request.decode_s / (request.generated_tokens - 1))
 
     def ttft_p95_s(self, role: Role, now: float) -> float | None:
         """Time to the first token inside the engine; None for fewer than 20 requests."""
-        return _p95(self._ttft[role], now)
+        return self._ttft[role].p95(now)
 
     def tpot_p95_s(self, role: Role, now: float) -> float | None:
         """Time per further token; None for fewer than 20 requests."""
-        return _p95(self._tpot[role], now)
+        return self._tpot[role].p95(now)
 
 
-def _p95(values: deque[tuple[float, float]], now: float) -> float | None:
-    while values and now - values[0][0] > WINDOW_S:
-        values.popleft()
-    if len(values) < FEWEST:
-        return None
-    return quantiles((value for _, value in values), n=20)[-1]
+class _Window:
+    """Values of late, and when they came beside them: a tick sorts the values alone."""
+
+    def __init__(self) -> None:
+        self._at: deque[float] = deque(maxlen=MOST)
+        self._values: deque[float] = deque(maxlen=MOST)
+
+    def add(self, now: float, value: float) -> None:
+        self._at.append(now)
+        self._values.append(value)
+
+    def p95(self, now: float) -> float | None:
+        while self._at and now - self._at[0] > WINDOW_S:
+            self._at.popleft()
+            self._values.popleft()
+        if len(self._values) < FEWEST:
+            return None
+        return quantiles(self._values, n=20)[-1]

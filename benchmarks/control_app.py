@@ -9,7 +9,8 @@ from ray import serve
 from ray.serve import Application
 
 from autoscaling.types import Role, ServeStates
-from benchmarks.control_fleet import FLEET, policy_text, serve_states
+from benchmarks.control_fleet import FLEET, serve_states
+from benchmarks.control_policy import policy_text
 from deployments.config import APP_NAME, CONTROLLER
 from deployments.controller import Controller
 from deployments.local_config import default_settings, serve_config

@@ -15,6 +15,7 @@ from benchmarks.control_fleet import FLEET, INGRESS, ingress_load, report
 from benchmarks.control_report import Fetched
 from deployments.config import APP_NAME, CONTROLLER
 from deployments.reporting import CALL_LIMIT_S
+from deployments.serve_internals import by_value
 
 LOST = "lost"  # no answer in time
 
@@ -34,7 +35,7 @@ class Sender:
     def __init__(self, first: int, step: int) -> None:
         from ray import serve  # noqa: PLC0415
 
-        self._handle = serve.get_deployment_handle(CONTROLLER, APP_NAME)
+        self._handle = by_value(serve.get_deployment_handle(CONTROLLER, APP_NAME))
         half = FLEET // 2
         every = [(role, index) for role in Role for index in range(half)]
         self._replicas = every[first::step]

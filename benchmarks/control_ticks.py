@@ -29,11 +29,11 @@ from benchmarks.control_fleet import (
     INGRESS,
     finished_requests,
     ingress_load,
-    policy_text,
     report,
     serve_states,
     settings,
 )
+from benchmarks.control_policy import policy_text
 from benchmarks.control_report import Growth, Ticks
 from deployments.control_loop import TICK_S, ControlLoop, Ports
 from deployments.control_memory import ControlMemory

@@ -27,7 +27,7 @@ from deployments.process_tree import EngineRecord, ProcessMark, engine_processes
 from deployments.proof import prove
 from deployments.replica_server import ReplicaServer
 from deployments.reporting import Reporter
-from deployments.serve_internals import log_handler_fault
+from deployments.serve_internals import by_value, log_handler_fault
 from deployments.start_engine import make_engine
 from deployments.watchdog import Progress, Verdict, verdict
 
@@ -83,7 +83,7 @@ class Replica:
             await self._server.stop()
             self._record.remove()
             raise
-        self._reporter = Reporter(self._report, self._controller.report.remote)
+        self._reporter = Reporter(self._report, by_value(self._controller).report.remote)
         self._engine.recorder.on_finished = self._reporter.finished
         self._reporter.start()
         self._watch_task = asyncio.create_task(self._watch(), name="watchdog")

@@ -16,12 +16,12 @@ from benchmarks.control_fleet import (
     FLEET,
     finished_requests,
     ingress_load,
-    policy_text,
     replica_id,
     report,
     serve_states,
     settings,
 )
+from benchmarks.control_policy import policy_text
 from benchmarks.control_report import (
     TARGETS,
     Fetched,

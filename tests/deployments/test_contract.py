@@ -29,6 +29,16 @@ def test_serve_has_a_declarative_deploy() -> None:
     assert "applications" in ServeDeploySchema.model_fields
 
 
+def test_a_handle_can_call_by_value() -> None:
+    """`by_value` rests on this private option of a handle."""
+    from ray.serve._private.handle_options import DynamicHandleOptions
+    from ray.serve.handle import DeploymentHandle
+
+    assert "_by_reference" in inspect.signature(DeploymentHandle.options).parameters
+    assert DynamicHandleOptions()._by_reference is True
+    assert DynamicHandleOptions().copy_and_update(_by_reference=False)._by_reference is False
+
+
 def test_a_dict_config_breaks_serves_log_handler_and_is_noticed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

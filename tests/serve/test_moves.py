@@ -169,7 +169,7 @@ def test_a_hundred_moves_lose_nothing(service: Service) -> None:
     before = newest(service.status())
     timelines = []
     lookout = Lookout(service, budget=4, least=ONE_EACH)
-    with Load(service, streams=2, seconds=(20, 60)) as load, lookout:
+    with Load(service, streams=3, seconds=(20, 60)) as load, lookout:
         for step in range(count):
             timelines.append(timed_move(service, load, "speculative", CYCLE[step % len(CYCLE)]))
             print(f"{step + 1}/{count} {timelines[-1].line()}; lost {len(load.lost)}", flush=True)
