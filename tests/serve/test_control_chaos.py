@@ -176,6 +176,7 @@ def watched_start(service: Service) -> list[dict[str, Any]]:
     return [json.loads(line) for line in said.splitlines() if line.startswith("{")]
 
 
+@pytest.mark.long
 def test_a_new_cluster_is_called_running_at_its_bootstrap_sizes_only(tmp_path: Path) -> None:
     """Whenever Ray Serve says RUNNING, 3+1 replicas run, on a new state and on one that was left at 1+3."""
     first = policy(3, 1, name="calm")
@@ -204,6 +205,7 @@ def test_a_new_cluster_is_called_running_at_its_bootstrap_sizes_only(tmp_path: P
     assert {"m1": 1} == begun_and_ended(lines)[1]
 
 
+@pytest.mark.long
 def test_without_a_store_a_new_controller_takes_over_what_ray_serve_has(tmp_path: Path) -> None:
     """Case C6: with `state_dir: none` 1+3 stays 1+3 after a kill, though the policy begins with 3+1."""
     made = settings(state_dir="none")
@@ -235,9 +237,9 @@ def test_without_a_store_a_new_controller_takes_over_what_ray_serve_has(tmp_path
 @pytest.mark.parametrize(
     ("whose", "state"),
     [
-        (("ours",), "draining"),
-        (("ours",), "starting"),
-        (("serve",), "draining"),
+        pytest.param(("ours",), "draining", marks=pytest.mark.long),
+        pytest.param(("ours",), "starting", marks=pytest.mark.long),
+        pytest.param(("serve",), "draining", marks=pytest.mark.long),
         (("ours", "serve"), "draining"),
     ],
     ids=["ours_draining", "ours_starting", "serve_draining", "both_draining"],
@@ -343,6 +345,7 @@ def test_a_new_controller_knows_the_hold_and_the_refused_edit(service: Service) 
     service.wait(lambda: service.status()["hold"] is None, 15, "the end of the hold")
 
 
+@pytest.mark.long
 def test_targets_hold_while_the_controller_stands_still(service: Service) -> None:
     """With the controller stopped beyond the age of a fresh plan all goes on; continued, it moves again."""
     before = service.status()

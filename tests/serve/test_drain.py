@@ -118,6 +118,7 @@ def test_a_180_s_stream_survives_an_ingress_update(slow: Service) -> None:
     ingress_update_under(slow, 180)
 
 
+@pytest.mark.parametrize("slow", ["proxy"], indirect=True)
 def test_settings_that_cannot_start_are_taken_back(slow: Service) -> None:
     """A rollout whose new replicas cannot start is said and undone; the other pool serves meanwhile."""
     good = deepcopy(slow.settings)
@@ -131,6 +132,7 @@ def test_settings_that_cannot_start_are_taken_back(slow: Service) -> None:
     slow.reload(good)
 
 
+@pytest.mark.parametrize("slow", ["proxy"], indirect=True)
 def test_a_changed_draft_rolls_only_the_speculative_pool(slow: Service) -> None:
     """Engine settings travel in the deployment's own environment: the plain replicas stay."""
     plain = {replica["id"] for replica in slow.replicas("plain")}

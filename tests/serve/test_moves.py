@@ -51,6 +51,8 @@ def service(running: Service) -> Iterator[Service]:
     running.wait(running.idle, 60, "every counter of open work at 0")
 
 
+@pytest.mark.long
+@pytest.mark.timeout(600)
 def test_moves_of_unequal_accelerators_stay_in_the_budget(tmp_path: Path) -> None:
     """A speculative replica takes two accelerators, a plain one takes one: two for one, there and back."""
     sizes: dict[str, Any] = {
@@ -82,28 +84,25 @@ def test_moves_of_unequal_accelerators_stay_in_the_budget(tmp_path: Path) -> Non
         )
 
 
-def test_four_moves_there_and_back_lose_nothing(service: Service) -> None:
-    """3+1, 1+3, 3+1, 2+2, 3+1 under open streams: none is cut, no token is missing, the budget holds."""
+def test_moves_there_and_back_lose_nothing(service: Service) -> None:
+    """3+1, 1+3, 3+1 under open streams: none is cut, no token is missing, the budget holds."""
     before = newest(service.status())
     timelines = []
     lookout = Lookout(service, budget=4, least=ONE_EACH)
     with Load(service, streams=3, seconds=(4, 8)) as load, lookout:
-        for speculative in CYCLE:
+        for speculative in CYCLE[:2]:
             timelines.append(timed_move(service, load, "speculative", speculative))
             print(timelines[-1].line(), flush=True)
             assert {"speculative": speculative, "plain": 4 - speculative} == targets(service.status())
     load.check()
     lookout.check()
-    assert [f"m{before + step}" for step in (1, 2, 3, 4)] == [one.id for one in timelines]
-    assert [
-        ("speculative", "plain", 2),
-        ("plain", "speculative", 2),
-        ("speculative", "plain", 1),
-        ("plain", "speculative", 1),
-    ] == [(one.source, one.receiver, one.count) for one in timelines]
+    assert [f"m{before + step}" for step in (1, 2)] == [one.id for one in timelines]
+    assert [("speculative", "plain", 2), ("plain", "speculative", 2)] == [
+        (one.source, one.receiver, one.count) for one in timelines
+    ]
     # The same by the status: no move beside them, none unfinished.
-    assert before + 4 == newest(service.status())
-    for step in (1, 2, 3, 4):
+    assert before + 2 == newest(service.status())
+    for step in (1, 2):
         move = move_of(service, before + step)
         assert move is not None
         assert ("done", "override") == (move["state"], move["reason"])

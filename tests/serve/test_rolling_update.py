@@ -21,7 +21,7 @@ from tests.policies import policy
 from tests.serve.movement import ROLES, ids, settings, targets
 from tests.service import Service, Stream, chat
 
-pytestmark = [pytest.mark.serve, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.long, pytest.mark.serve, pytest.mark.timeout(300)]
 
 PAUSE_S = 0.1  # between two requests of one caller
 ROLLED_S = 120.0
