@@ -6,13 +6,11 @@ Exit status: 0 all targets hold, 1 a target is missed or the run is void, 2 the 
 from __future__ import annotations
 
 import argparse
-import signal
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import FrameType
 from typing import Any
 
 import psutil
@@ -20,10 +18,11 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.command import run
 from benchmarks.control_child import Found, run_part
 from benchmarks.control_fleet import FLEET
 from benchmarks.control_report import HEAD, TARGETS, Growth, Loaded, Ticks, figures, page, rate_rows
-from benchmarks.errors import BenchError, UnfitError
+from benchmarks.errors import UnfitError
 from benchmarks.path import Progress
 from benchmarks.results import Verdict, Written, number, write_results
 
@@ -117,28 +116,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.control", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer ticks, and memory over 100 replicas")
     asked: Any = parser.parse_args()
-    console = Console()
-    for name in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(name, _interrupt)
-    try:
-        return bench(QUICK if asked.quick else FULL, console)
-    except UnfitError as error:
-        console.print(f"cannot measure here: {error}", style="red", markup=False, soft_wrap=True)
-        return 2
-    except BenchError as error:
-        console.print(f"the run is void: {error}", style="red", markup=False, soft_wrap=True)
-        return 1
-    except KeyboardInterrupt:
-        console.print("interrupted; everything that was started has been stopped")
-        return 130
-
-
-def _interrupt(_number: int, _frame: FrameType | None) -> None:
-    """The first Ctrl-C begins the clean-up, further ones must not end it early."""
-    for name in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(name, signal.SIG_IGN)
-    sys.stderr.write("stopping what was started ...\n")
-    raise KeyboardInterrupt
+    return run(lambda console: bench(QUICK if asked.quick else FULL, console))
 
 
 if __name__ == "__main__":

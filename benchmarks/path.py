@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import signal
 import sys
 import time
 import urllib.error
@@ -19,7 +18,6 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import FrameType
 from typing import Any
 
 import psutil
@@ -28,6 +26,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks import peer
+from benchmarks.command import run
 from benchmarks.errors import BenchError, UnfitError
 from benchmarks.load import Measured
 from benchmarks.path_report import (
@@ -307,28 +306,9 @@ def main() -> int:
     asked: Any = parser.parse_args()
     if asked.rounds < 1:
         parser.error("--rounds must be at least 1")
-    console = Console()
-    for name in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(name, _interrupt)
-    try:
-        return bench(QUICK if asked.quick else FULL, 1 if asked.quick else asked.rounds, console)
-    except UnfitError as error:
-        console.print(f"cannot measure here: {error}", style="red", markup=False, soft_wrap=True)
-        return 2
-    except BenchError as error:
-        console.print(f"the run is void: {error}", style="red", markup=False, soft_wrap=True)
-        return 1
-    except KeyboardInterrupt:
-        console.print("interrupted; everything that was started has been stopped")
-        return 130
-
-
-def _interrupt(_number: int, _frame: FrameType | None) -> None:
-    """The first Ctrl-C begins the clean-up, further ones must not end it early."""
-    for name in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(name, signal.SIG_IGN)
-    sys.stderr.write("stopping what was started ...\n")
-    raise KeyboardInterrupt
+    return run(
+        lambda console: bench(QUICK if asked.quick else FULL, 1 if asked.quick else asked.rounds, console)
+    )
 
 
 if __name__ == "__main__":

@@ -271,7 +271,7 @@ def test_what_is_prepared_needs_no_room() -> None:
             SERVE_VLLM,
             False,
             [
-                "to fetch: 179 packages into /home/ann/twinpool/.venv: about 1000 MB to download, "
+                "to fetch: 180 packages into /home/ann/twinpool/.venv: about 1000 MB to download, "
                 "4.0 GB on disk, about 3 min on a fast network",
                 "to fetch: the embedded model into /home/ann/.cache/twinpool: about 93 MB to download, "
                 "0.5 GB on disk while it is converted, about 1 min",
@@ -282,7 +282,7 @@ def test_what_is_prepared_needs_no_room() -> None:
             SERVE_SIMULATED,
             False,
             [
-                "to fetch: 88 packages into /home/ann/twinpool/.venv: about 150 MB to download, "
+                "to fetch: 89 packages into /home/ann/twinpool/.venv: about 150 MB to download, "
                 "0.5 GB on disk, about 1 min on a fast network",
                 "while serving: about 1.8 GiB of memory",
             ],
