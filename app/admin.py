@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol, TypeVar
 
@@ -15,9 +16,10 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from app import errors
-from app.admin_bodies import Body, HoldBody, OverrideBody, ReleaseBody, read
+from app.admin_bodies import WHO_MAX, Body, HoldBody, OverrideBody, ReleaseBody, read
 from app.admin_guard import refuse_a_web_page
 from app.errors import ApiError
+from autoscaling.one_line import one_line
 from deployments.request_body import BodyTooLargeError, read_body
 
 logger = logging.getLogger("ray.serve")
@@ -25,7 +27,8 @@ logger = logging.getLogger("ray.serve")
 CALL_LIMIT_S = 3.0
 MAX_BODY = 64 << 10  # bytes; a hold or an override is a few hundred
 RECORDS = ("decision", "move")
-WHO_MAX = 100
+ID_MAX = 100  # characters; every id is far shorter
+_REVISION = re.compile("[0-9]{1,9}")  # no file is edited a billion times
 
 _B = TypeVar("_B", bound=Body)
 _Handler = Callable[[Request], Awaitable[dict[str, Any]]]
@@ -64,7 +67,7 @@ class Admin:
             Route("/admin/overrides", self._overrides, methods=["GET", "POST"]),
             Route("/admin/overrides/{id}", self._changing(self._clear), methods=["DELETE"]),
             Route("/admin/policy", _answering(self._policy), methods=["GET"]),
-            Route("/admin/policy/{revision:int}", _answering(self._policy_text), methods=["GET"]),
+            Route("/admin/policy/{revision}", _answering(self._policy_text), methods=["GET"]),
             Route("/admin/why/{kind}", _answering(self._why), methods=["GET"]),
         ]
 
@@ -92,19 +95,29 @@ class Admin:
             raise errors.refused_field(
                 "who", f"Say who clears it, as ?who=NAME of at most {WHO_MAX} characters."
             )
-        return await self._change("override_clear", {"id": request.path_params["id"], "who": who})
+        try:
+            one_line(who)
+        except ValueError as error:
+            raise errors.refused_field("who", f"who: {error}.") from None
+        return await self._change("override_clear", {"id": _id(request.path_params["id"]), "who": who})
 
     async def _policy(self, _request: Request) -> dict[str, Any]:
         return await self._ask("policy", {})
 
     async def _policy_text(self, request: Request) -> dict[str, Any]:
-        return await self._ask("policy_text", {"revision": request.path_params["revision"]})
+        revision = request.path_params["revision"]
+        if not _REVISION.fullmatch(revision):
+            raise errors.nothing_named(
+                "There is no such revision: it is a number of at most nine digits, one of GET /admin/policy.",
+                "revision",
+            )
+        return await self._ask("policy_text", {"revision": int(revision)})
 
     async def _why(self, request: Request) -> dict[str, Any]:
         kind = request.path_params["kind"]
         if kind not in RECORDS:
             raise errors.invalid_value("kind", kind, RECORDS)
-        return await self._ask("why", {"kind": kind, "id": request.query_params.get("id") or None})
+        return await self._ask("why", {"kind": kind, "id": _id(request.query_params.get("id")) or None})
 
     async def _ask(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
         return await self._command(name, arguments, changing=False)
@@ -153,6 +166,13 @@ def _answering(handler: _Handler) -> Callable[[Request], Awaitable[Response]]:
             return Response(errors.body(error), status_code=error.status, headers=kept)
 
     return answer
+
+
+def _id(given: str | None) -> str | None:
+    """An id that there may be; raises ApiError for one that is longer than any."""
+    if given is not None and len(given) > ID_MAX:
+        raise errors.nothing_named(f"Nothing has this id: it is longer than {ID_MAX} characters.", "id")
+    return given
 
 
 async def _body(request: Request, model: type[_B]) -> _B:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from app import errors
 from app.errors import ApiError
-from autoscaling.policy import MOST_REPLICAS
+from autoscaling.one_line import one_line
+from autoscaling.policy import MOST_REPLICAS, Reason
 from autoscaling.types import Role
 
 LONGEST_FOR_S = 366 * 86_400  # a year; what should last longer belongs into the policy file
 
-Who = Annotated[str, Field(min_length=1, max_length=100)]
-Reason = Annotated[str, Field(min_length=1, max_length=500)]
+WHO_MAX = 100
+Who = Annotated[str, Field(min_length=1, max_length=WHO_MAX), AfterValidator(one_line)]
 ForSeconds = Annotated[float, Field(gt=0, le=LONGEST_FOR_S)]
 Replicas = Annotated[int, Field(ge=0, le=MOST_REPLICAS)]
 
@@ -83,4 +84,4 @@ def _said(problem: Any, model: type[Body]) -> ApiError:
     field = str(problem["loc"][0])
     if problem["type"] == "extra_forbidden":
         return errors.unknown_field(field, model.model_fields)
-    return errors.refused_field(field, f"{field}: {problem['msg']}.")
+    return errors.refused_field(field, f"{field}: {problem['msg'].removeprefix('Value error, ')}.")

@@ -113,10 +113,21 @@ def _in_budget(found: Mapping[str, Any]) -> Condition:
 
 
 def _moves_on_time(found: Mapping[str, Any]) -> Condition:
+    """Whether the newest move was not given up, or has come to its end after all."""
     moves = found.get("moves")
-    late = bool(moves) and moves[0]["state"] == MoveState.TIMED_OUT.value if moves is not None else None
+    given_up = bool(moves) and moves[0]["state"] == MoveState.TIMED_OUT.value if moves is not None else None
+    late = given_up and not _settled(found.get("pools") or {})
     words = f"move {moves[0]['id']} was given up; {moves[0]['waiting_for'] or ''}" if late and moves else ""
     return _condition("MovesOnTime", None if late is None else not late, "OnTime", "TimedOut", words)
+
+
+def _settled(pools: Mapping[str, Any]) -> bool:
+    """Whether both pools are known to run what they are meant to, with nothing left to drain."""
+    every = [pools.get(role.value) or {} for role in Role]
+    return all(
+        pool.get("target") is not None and pool.get("running") == pool["target"] and pool.get("draining") == 0
+        for pool in every
+    )
 
 
 def _state_kept(found: Mapping[str, Any]) -> Condition:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import inf
 
 from autoscaling.bounds import assigned, fill
-from autoscaling.decisions import Observation, PolicyInForce, Reason, Signal, Sizes, Step
+from autoscaling.decisions import Observation, PolicyInForce, PoolRules, Reason, Signal, Sizes, Step
 from autoscaling.signals import Signals, load, missing, short, words
 from autoscaling.types import Role
 
@@ -36,7 +36,7 @@ def grown(targets: Sizes, receiver: Role, count: int, policy: PolicyInForce) -> 
     free = policy.budget_max - assigned(targets, policy)
     needs = max(0, count * policy.pools[receiver].accelerators - free)
     gives = -(-needs // policy.pools[receiver.other].accelerators)
-    return {receiver: targets[receiver] + count, receiver.other: targets[receiver.other] - gives}
+    return {role: targets[role] + (count if role is receiver else -gives) for role in Role}
 
 
 def _relieve(role: Role, targets: Sizes, signals: Signals, seen: Observation, policy: PolicyInForce) -> Step:
@@ -44,7 +44,9 @@ def _relieve(role: Role, targets: Sizes, signals: Signals, seen: Observation, po
     cause = f"{role} is short ({words(signals[role])})"
     room = min(policy.max_step, rules.maximum - targets[role])
     if room <= 0:
-        return Step(NAME, Reason.AT_MAXIMUM, targets, f"{cause}, but has its maximum of {rules.maximum}")
+        detail = f"{cause}, but has its maximum of {rules.maximum}{_bound_by(rules)}"
+        waits_for = f"a higher maximum of {role} (in force by {rules.bound_by})"
+        return Step(NAME, Reason.AT_MAXIMUM, targets, detail, waits_for)
     count = missing(signals[role], policy, room)
     free = (policy.budget_max - assigned(targets, policy)) // rules.accelerators
     if free > 0:
@@ -56,7 +58,14 @@ def _relieve(role: Role, targets: Sizes, signals: Signals, seen: Observation, po
         if no is None:
             return Step(NAME, Reason.SHORTFALL, after, cause)
         refusal = no
-    return Step(NAME, refusal[0], targets, f"{cause}, but {refusal[1]}")
+    waits_for = f"{role.other} to need fewer replicas, or a higher budget.max"
+    if refusal[0] is Reason.AT_MINIMUM:
+        other = policy.pools[role.other]
+        waits_for = (
+            f"{role} to need fewer replicas, a higher budget.max, "
+            f"or a lower minimum of {role.other} (in force by {other.bound_by})"
+        )
+    return Step(NAME, refusal[0], targets, f"{cause}, but {refusal[1]}", waits_for)
 
 
 def _give_back(targets: Sizes, signals: Signals, seen: Observation, policy: PolicyInForce) -> Step:
@@ -67,7 +76,24 @@ def _give_back(targets: Sizes, signals: Signals, seen: Observation, policy: Poli
         if _why_not(role, targets[role] - 1, signals[role], seen, policy) is None:
             detail = f"{role} has room to spare ({words(signals[role])})"
             return Step(NAME, Reason.SURPLUS, {**targets, role: targets[role] - 1}, detail)
+    unknown = [_unknown(role, signals[role]) for role in Role if load(signals[role], targets[role]) is None]
+    if unknown:
+        verb = "is" if len(unknown) == 1 else "are"
+        return Step(
+            NAME,
+            Reason.STEADY,
+            targets,
+            f"no pool is known to be short: {' and '.join(unknown)} {verb} unknown",
+        )
     return Step(NAME, Reason.STEADY, targets, "no pool is short")
+
+
+def _unknown(role: Role, signal: Signal) -> str:
+    return f"the {'demand' if signal.demand is None else 'limit'} of {role}"
+
+
+def _bound_by(rules: PoolRules) -> str:
+    return "" if rules.bound_by == "pools" else f" by {rules.bound_by}"
 
 
 def _after(signal: Signal) -> float:
@@ -81,7 +107,9 @@ def _why_not(
     """Why a pool cannot do with `left` replicas; None when it can."""
     rules, pool = policy.pools[role], seen.pools[role]
     if left < rules.minimum:
-        return Reason.AT_MINIMUM, f"{role} has {signal.replicas} replicas and its minimum is {rules.minimum}"
+        gives = "" if signal.replicas == rules.minimum else f", would give {signal.replicas - left}"
+        minimum = f"its minimum is {rules.minimum}{_bound_by(rules)}"
+        return Reason.AT_MINIMUM, f"{role} has {signal.replicas} replicas{gives} and {minimum}"
     if short(signal, policy):
         return Reason.NO_DONOR, f"{role} is short too ({words(signal)})"
     then = load(signal, left)
@@ -98,6 +126,8 @@ def _why_not(
         if value is not None and objective is not None and value <= objective < value * times:
             return (
                 Reason.NO_DONOR,
-                f"{role} would leave its {name} objective ({value:g} s of {objective:g} s)",
+                f"{role} would leave its objective: {name} is {value:g} s and would be about "
+                f"{float(f'{value * times:.2g}'):g} s with {left} replica{'' if left == 1 else 's'}; "
+                f"the objective is {objective:g} s",
             )
     return None

@@ -230,6 +230,7 @@ class Step:
     reason: Reason
     targets: Sizes | None
     detail: str = ""
+    waits_for: str = ""  # what would let the change begin; empty: the reason's own words say it
 
 
 @dataclass(frozen=True, slots=True)

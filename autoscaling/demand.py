@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from autoscaling.types import IngressLoad, Role
 
 SILENT_S = 3.0  # an ingress that said nothing for so long is gone, and its callers with it
 REFUSED_WINDOW_S = 10.0
+LARGEST = 2**53  # whole numbers up to here are exact in the floats that a decision computes with
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +26,15 @@ class Demand:
         self._said: dict[str, deque[_Said]] = {}
 
     def take(self, ingress_id: str, load: IngressLoad, now: float) -> None:
-        """Note what an ingress says."""
-        self._said.setdefault(ingress_id, deque()).append(_Said(now, load))
+        """Note what an ingress says, each number inside 0..2**53.
+
+        A count of refusals that fell is of an ingress that began anew: nothing from before is compared.
+        """
+        load = replace(load, wanted=_bounded(load.wanted), refused=_bounded(load.refused))
+        said = self._said.setdefault(ingress_id, deque())
+        if said and any(load.refused.get(role, 0) < said[-1].load.refused.get(role, 0) for role in Role):
+            said.clear()
+        said.append(_Said(now, load))
 
     def expire(self, now: float) -> None:
         """Forget ingresses that are silent, and what is older than the window."""
@@ -53,3 +62,7 @@ class Demand:
             said[-1].load.refused.get(role, 0) - said[0].load.refused.get(role, 0)
             for said in self._said.values()
         )
+
+
+def _bounded(counts: Mapping[Role, int]) -> dict[Role, int]:
+    return {role: min(max(0, count), LARGEST) for role, count in counts.items()}

@@ -99,18 +99,16 @@ def staged(move: Move, plan: Sizes, now: float) -> Move:
 def words(before: Sizes, after: Sizes) -> str:
     """A change of targets as the end of a sentence."""
     gains, gives = growing(before, after), shrinking(before, after)
-    if len(gains) > 1 or len(gives) > 1:
-        return ", ".join(f"{role} {before[role]} -> {after[role]}" for role in Role)
     gained = sum(after[role] - before[role] for role in gains)
     given = sum(before[role] - after[role] for role in gives)
+    if len(gains) > 1 or len(gives) > 1 or (gains and gives and gained != given):
+        return ", ".join(f"{role} {before[role]} -> {after[role]}" for role in Role)
     if not gives:
         return f"{replicas(gained, gains[0])} added from free budget"
     if not gains:
         return f"{replicas(given, gives[0])} given back"
-    if gained == given:
-        verb = "moves" if gained == 1 else "move"
-        return f"{gained} replica{'' if gained == 1 else 's'} {verb} from {gives[0]}"
-    return f"{replicas(given, gives[0])} for {replicas(gained, gains[0])}"
+    verb = "moves" if gained == 1 else "move"
+    return f"{gained} replica{'' if gained == 1 else 's'} {verb} from {gives[0]}"
 
 
 def replicas(count: int, role: Role) -> str:

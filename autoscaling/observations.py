@@ -20,6 +20,7 @@ REPORT_PERIOD_S = 1.0
 PARTIAL_FOR_S = 2 * REPORT_PERIOD_S  # a younger controller cannot know every replica yet
 INGRESS_SILENT_S = 3.0  # an ingress that fetched nothing for so long has no share of the limits
 SUCCEED_WITHIN_S = 30.0  # a controller's life in which it may rise above an epoch that an ingress holds
+LARGEST_EPOCH = 2**52  # milliseconds since 1970 for 140 000 years; exact in every float that carries it
 GONE_KEPT_S = 60.0  # a stopped replica's late reports are recognised for so long
 
 
@@ -112,8 +113,9 @@ class Observations:
         """Rise above an epoch that an ingress holds; only a young controller may, so that two never race.
 
         A controller without a store, or on a node whose clock was set back, would be ignored for ever.
+        A claim that leaves no room above it is nobody's epoch.
         """
-        if epoch < self._epoch or now - self._born > SUCCEED_WITHIN_S:
+        if not self._epoch <= epoch < LARGEST_EPOCH or now - self._born > SUCCEED_WITHIN_S:
             return False
         self._epoch = epoch + 1
         return True

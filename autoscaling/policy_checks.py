@@ -148,7 +148,14 @@ def _need(parts: Readable, sizes: Mapping[Role, int]) -> tuple[int, str]:
 
 def _behavior(parts: Readable) -> Iterator[Finding]:
     band = parts.utilization
-    if band is not None and band.below >= band.above:
+    if band is None or band.below < band.above:
+        return
+    if "below" not in band.model_fields_set:
+        yield Finding(
+            "spec.behavior.utilization.above",
+            f"is {band.above}, and below is {band.below} by default, not below above: give below too",
+        )
+    else:
         yield Finding(
             "spec.behavior.utilization.below", f"is {band.below}, not below utilization.above {band.above}"
         )

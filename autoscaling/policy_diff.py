@@ -85,4 +85,11 @@ def _by_name(path: str, old: Sequence[Any], new: Sequence[Any]) -> Iterator[Diff
 def _show(value: Any) -> str:
     if value is None:
         return "(none)"
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return value if isinstance(value, str) else json.dumps(_given(value), ensure_ascii=False)
+
+
+def _given(value: Any) -> Any:
+    """The value without what is not given: a schedule or override has many fields that may be absent."""
+    if isinstance(value, dict):
+        return {key: _given(item) for key, item in value.items() if item is not None}
+    return [_given(item) for item in value] if isinstance(value, list) else value

@@ -9,6 +9,7 @@ from typing import Any
 NEXT_TICK = "acts at the next tick"
 NEXT_MOVE = "acts with the next move; no effect on running replicas"
 NOTHING = "no effect on running replicas"
+SETUP = "is refused by a running service unless its pools were set up so: change the settings first"
 
 # The longest beginning of a field's path that is here gives its words.
 WORDS: Mapping[str, str] = {
@@ -21,12 +22,8 @@ WORDS: Mapping[str, str] = {
     "spec.surgeSlots": NEXT_MOVE,
     "spec.objectives": NEXT_TICK,
     "spec.pools": NEXT_TICK,
-    "spec.pools.speculative.acceleratorsPerReplica": (
-        f"{NEXT_TICK}: replicas count differently against the budget; running replicas keep what they have"
-    ),
-    "spec.pools.plain.acceleratorsPerReplica": (
-        f"{NEXT_TICK}: replicas count differently against the budget; running replicas keep what they have"
-    ),
+    "spec.pools.speculative.acceleratorsPerReplica": SETUP,
+    "spec.pools.plain.acceleratorsPerReplica": SETUP,
     "spec.pools.speculative.limits": "acts at once on running replicas, without a restart",
     "spec.pools.plain.limits": "acts at once on running replicas, without a restart",
     "spec.pools.speculative.drainTimeoutSeconds": f"{NOTHING}: it says when a draining move is shown as late",
@@ -58,6 +55,8 @@ def effect(path: str, old: Any, new: Any) -> str:
         return _bound(pool[1], pool[2], old, new)
     if path == "spec.budget.max":
         return _budget(old, new)
+    if path == "spec.budget.min":
+        return _floor(old, new)
     if re.match(r"spec\.(schedules|overrides)(\[[^]]*\])?$", path) and new is None:
         return f"{NEXT_TICK}: what it gave is no longer asked for"
     return words(path)
@@ -86,11 +85,22 @@ def _bound(pool: str, side: str, old: int, new: int) -> str:
 
 
 def _budget(old: int, new: int) -> str:
-    change = abs(new - old)
-    accelerators = f"{change} accelerator{'' if change == 1 else 's'}"
     if new < old:
-        return f"lowers the budget: replicas on up to {accelerators} may drain"
-    return f"raises the budget by {accelerators}; {NEXT_TICK}"
+        return f"lowers the budget: replicas on up to {_accelerators(old - new)} may drain"
+    return f"raises the budget by {_accelerators(new - old)}; {NEXT_TICK}"
+
+
+def _floor(old: int, new: int) -> str:
+    if new < old:
+        return (
+            f"lowers what is kept assigned by {_accelerators(old - new)}: "
+            f"replicas that nobody needs may drain; {NEXT_TICK}"
+        )
+    return f"raises what is kept assigned by {_accelerators(new - old)}; {NEXT_TICK}"
+
+
+def _accelerators(count: int) -> str:
+    return f"{count} accelerator{'' if count == 1 else 's'}"
 
 
 def _replicas(count: int) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from autoscaling.one_line import PATTERN
 from autoscaling.policy import CapacityPolicy
 from autoscaling.policy_examples import example
 
@@ -54,6 +55,7 @@ LIMITS: Mapping[str, str] = {
 PATTERNS: Mapping[str, str] = {
     "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$": "lower-case letters, digits, inner hyphens; at most 63",
     "^([01][0-9]|2[0-3]):[0-5][0-9]$": "`HH:MM`, 00:00 to 23:59",
+    PATTERN: "one line, not blank, no control characters",
 }
 
 

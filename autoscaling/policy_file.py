@@ -11,15 +11,13 @@ from pydantic import ValidationError
 
 from autoscaling.policy import CapacityPolicy
 from autoscaling.policy_checks import contradictions
-from autoscaling.policy_problem import Finding, Path, Positions, Problem
+from autoscaling.policy_problem import MOST_PROBLEMS, Finding, Path, Positions, Problem
 from autoscaling.policy_readable import Readable, all_of, what_reads
 from autoscaling.policy_warnings import doubts
 from autoscaling.policy_words import finding
 from autoscaling.policy_yaml import Document, read_yaml
 
 __all__ = ["PolicyRead", "Problem", "read_policy"]
-
-MOST_PROBLEMS = 100  # more are not read by anybody
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,10 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
+from autoscaling.one_line import PATTERN, one_line
 from autoscaling.types import Role
 
 LONGEST_S = 86_400  # a day: a longer window is a unit mistake, such as milliseconds
@@ -24,7 +25,11 @@ Objective = Annotated[float, Field(gt=0, le=600)]
 Replicas = Annotated[int, Field(ge=0, le=MOST_REPLICAS)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Name = Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")]
-Reason = Annotated[str, Field(min_length=1, max_length=500)]
+Reason = Annotated[
+    str,
+    Field(min_length=1, max_length=500, json_schema_extra={"pattern": PATTERN}),
+    AfterValidator(one_line),
+]
 
 
 class Part(BaseModel):
@@ -153,7 +158,12 @@ class ScalingPolicy(Part):
     """At most so much change of a pool in so long; HPA's meaning."""
 
     type: ScalingPolicyType = Field(description="Unit of `value`.")
-    value: int = Field(ge=1, le=MOST_REPLICAS, description="Replicas, or percent of the pool's replicas.")
+    value: int = Field(
+        ge=1,
+        le=MOST_REPLICAS,
+        description="Replicas, or percent of the pool's replicas; never less than one whole exchange: one "
+        "replica that comes, and as many that go as free its accelerators.",
+    )
     period_seconds: Annotated[int, Field(ge=1, le=1800)] = Field(
         description="The period that `value` is for."
     )

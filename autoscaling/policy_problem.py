@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 Path = tuple[str | int, ...]  # keys of mappings and indexes of lists, from the root
 Positions = Mapping[str, tuple[int, int]]  # field -> line and column of its key, both from 1
+MOST_PROBLEMS = 100  # more are not read by anybody
 LONGEST_SHOWN = 60  # characters of a key or value in a message
 
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
-from itertools import pairwise
+from itertools import combinations, pairwise
 
+from autoscaling.instants import rfc3339
 from autoscaling.policy import CapacityPolicy, Role, TierObjective
-from autoscaling.policy_layers import Bounds, apply, base, layers
+from autoscaling.policy_layers import Bounds, Layer, apply, base, layers
 from autoscaling.policy_problem import Finding
 from autoscaling.policy_readable import Readable, all_of
+from autoscaling.zones import always_within
 
 SHORT_WINDOW_S = 10.0  # ten reports: a shorter look says little about the next minute
 SHORT_COOLDOWN_S = 30.0  # with a short window, capacity could move back before its effect is seen
 NARROW_BAND = 0.1  # one replica more or less moves the utilization of a small pool further than this
+
+YEAR_S = 366 * 86_400.0
 
 # Above these a value is more likely in milliseconds; the models refuse only what is certain.
 LONG_WAIT_S = 60.0  # for the first token of a caller who waits
@@ -28,12 +31,28 @@ def doubts(policy: CapacityPolicy, wall: float | None = None) -> Iterator[Findin
     yield from _bounds(policy, parts)
     yield from _objectives(policy)
     yield from _units(policy)
+    yield from _times(policy, parts)
+    yield from _surge(policy, parts)
     yield from _schedules(parts)
+    yield from _lowered(parts)
+    if wall is not None:
+        yield from _ends(parts, wall)
+
+
+def _ends(parts: Readable, wall: float) -> Iterator[Finding]:
+    """Overrides that have ended, or that hardly end."""
     for index, override in parts.overrides.items():
-        if wall is not None and override.until.timestamp() <= wall:
-            ended = override.until.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-            now = datetime.fromtimestamp(wall, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-            yield Finding(f"spec.overrides[{index}].until", f"ended at {ended}; it is {now}")
+        until = override.until.timestamp()
+        if until <= wall:
+            yield Finding(
+                f"spec.overrides[{index}].until", f"ended at {rfc3339(until)}; it is {rfc3339(wall)}"
+            )
+        elif until > wall + YEAR_S:
+            yield Finding(
+                f"spec.overrides[{index}].until",
+                f"is {rfc3339(until)}, more than a year ahead; "
+                "what should last belongs into the pool's bounds or a schedule",
+            )
 
 
 def _flapping(policy: CapacityPolicy) -> Iterator[Finding]:
@@ -134,6 +153,56 @@ def _units(policy: CapacityPolicy) -> Iterator[Finding]:
     for field, value, most in values:
         if value is not None and value > most:
             yield Finding(field, f"is {value:g}, more than {most:g} seconds; is this milliseconds?")
+
+
+def _times(policy: CapacityPolicy, parts: Readable) -> Iterator[Finding]:
+    """A move that is given up before its drain is late."""
+    most = policy.spec.guardrails.move_timeout_seconds
+    for role, pool in parts.pools.items():
+        drain = pool.drain_timeout_seconds
+        # A longer one is warned about as a unit mistake already.
+        if most < drain <= LONG_PAUSE_S:
+            yield Finding(
+                "spec.guardrails.moveTimeoutSeconds",
+                f"is {most:g}, below drainTimeoutSeconds {drain:g} of {role}: "
+                "a move is given up while its replicas may still finish their answers",
+            )
+
+
+def _surge(policy: CapacityPolicy, parts: Readable) -> Iterator[Finding]:
+    surge = policy.spec.surge_slots
+    for role, pool in parts.pools.items():
+        if 0 < surge < pool.accelerators_per_replica:
+            yield Finding(
+                "spec.surgeSlots",
+                f"is {surge}, below acceleratorsPerReplica {pool.accelerators_per_replica} of {role}: "
+                "alone it lets no replica of that pool start",
+            )
+
+
+def _lowered(parts: Readable) -> Iterator[Finding]:
+    """Schedules that take away what an earlier one asks for while both hold.
+
+    One that lies wholly within the earlier one is an exception from it, and meant.
+    """
+    scheduled = [layer for layer in layers(parts, None) if layer.schedule is not None]
+    for earlier, later in combinations(scheduled, 2):
+        for role, bounds in later.bounds.items():
+            asked = earlier.bounds[role].minimum if role in earlier.bounds else None
+            low, high = bounds.minimum, bounds.maximum
+            less = next((b for b in (low, high) if b is not None and asked and b.value < asked.value), None)
+            if asked is not None and less is not None and _overlap(earlier, later):
+                one, other = later.by.removeprefix("schedule "), earlier.by.removeprefix("schedule ")
+                yield Finding(
+                    less.field,
+                    f"is {less.value}, below minReplicas {asked.value} of {other}: "
+                    f"{one} lowers what {other} asks while both hold; the later one wins",
+                )
+
+
+def _overlap(earlier: Layer, later: Layer) -> bool:
+    one, other = later.schedule, earlier.schedule
+    return one is not None and other is not None and later.meets(earlier) and not always_within(one, other)
 
 
 def _schedules(parts: Readable) -> Iterator[Finding]:

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
-from autoscaling.policy import CapacityPolicy
+from autoscaling.policy import CapacityPolicy, Day
 from autoscaling.policy_problem import Finding, field_name, shown
 
 _WANTED = {
@@ -38,8 +38,15 @@ _BOUNDS = {
     "less_than": ("less than", "lt"),
 }
 _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?(ms|s|sec|m|min|h)")
+_DAY_RANGE = re.compile(r"([a-z]{3})[a-z]*(?: *(?:-|to|\.\.) *([a-z]{3})[a-z]*)?")
 _IN_SECONDS = {"ms": 0.001, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 _UNIT_SUFFIX = re.compile(r"(milliseconds|millis|msecs?|ms|seconds|secs?|s|minutes|mins?)$")
+
+OFTEN_MS = ("ttftSeconds", "tpotSeconds")  # latencies are told in milliseconds more often than not
+SURELY_MS = 100  # times the bound: a little too long is just too long
+SHARES = ("above", "below")
+LEAST_PERCENT = 10  # less is a mistyped number rather than a percentage
+LEAST_PREFIX = 3  # letters
 
 
 def finding(error: ErrorDetails) -> Finding | None:
@@ -59,7 +66,7 @@ def _message(error: ErrorDetails, given: Any) -> str:
         return _outside(kind, key, limits, given)
     if kind in ("enum", "literal_error"):
         close = _close(str(given), re.findall(r"'([^']*)'", limits["expected"]))
-        hint = f"; did you mean {close}?" if close else ""
+        hint = _days(given) if "days" in path else f"; did you mean {close}?" if close else ""
         return f"must be {_one_of(limits['expected'])}, given {shown(given)}{hint}"
     if kind in _WANTED:
         return f"must be {_WANTED[kind]}, given {shown(given)}{_slip(kind, key, given)}"
@@ -75,8 +82,12 @@ def _message(error: ErrorDetails, given: Any) -> str:
 def _outside(kind: str, key: str, limits: Mapping[str, Any], given: Any) -> str:
     words, name = _BOUNDS[kind]
     wanted = f"{words} {_plain(limits[name])}, given {_plain(given)}"
-    if key.endswith("Seconds") and kind.startswith("less"):
-        return f"is in seconds, {wanted}; is this milliseconds?"
+    over = kind.startswith("less")
+    if over and key.endswith("Seconds"):
+        often = key in OFTEN_MS or given >= SURELY_MS * limits[name]
+        return f"is in seconds, {wanted}{'; is this milliseconds?' if often else ''}"
+    if over and (key.endswith("Share") or key in SHARES) and LEAST_PERCENT <= given <= 100:
+        return f"must be {wanted}; it is a share: write {_plain(given / 100)}"
     return f"must be {wanted}"
 
 
@@ -93,11 +104,28 @@ def _slip(kind: str, key: str, given: object) -> str:
         number = re.fullmatch(r"[-+]?0*([0-9]{1,20}(\.[0-9]+)?)", given, re.ASCII)
         if number is not None:
             return f"; write {number[1]} without quotes, sign or leading zeros"
+    if kind.startswith("int") and isinstance(given, float) and given.is_integer():
+        return f"; write {_plain(given)}"
+    if key == "days" and isinstance(given, str):
+        return _days(given, listed=True)
     if kind == "string_type" and isinstance(given, bool | int | float):
         return "; write it in quotes"
     if kind == "model_type" and key == "budget":
         return "; write budget: {max: 8}"
     return ""
+
+
+def _days(given: object, *, listed: bool = False) -> str:
+    """How to write `Monday` or `Mon-Fri`, as one of a list or in place of the list."""
+    found = _DAY_RANGE.fullmatch(str(given).strip().lower())
+    first, last = (found[1].capitalize(), (found[2] or found[1]).capitalize()) if found else ("", "")
+    week = [day.value for day in Day]
+    if first not in week or last not in week:
+        return f"; write for example [{', '.join(week[:2])}]" if listed else ""
+    start = week.index(first)
+    count = (week.index(last) - start) % len(week) + 1
+    days = ", ".join((week + week)[start : start + count])
+    return f"; write [{days}]" if listed else f"; write {days}"
 
 
 def _meant(key: str, fields: Mapping[str, FieldInfo]) -> str:
@@ -117,6 +145,9 @@ def _close(key: str, known: Mapping[str, Any] | list[str]) -> str | None:
     bare = {_bare(word): word for word in known}
     stems = {_UNIT_SUFFIX.sub("", word): full for word, full in bare.items()}
     wanted = _bare(key)[:80]  # a longer one resembles nothing
+    begun = [word for word in bare if len(wanted) >= LEAST_PREFIX and word.startswith(wanted)]
+    if begun:
+        return bare[min(begun, key=len)]
     for words, word in ((bare, wanted), (stems, _UNIT_SUFFIX.sub("", wanted))):
         found = get_close_matches(word, words, n=1, cutoff=0.7)
         if found:

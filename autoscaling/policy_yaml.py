@@ -13,12 +13,13 @@ from typing import Any, NoReturn
 
 import yaml
 
-from autoscaling.policy_problem import Path, Problem, field_name, shown, shown_key
+from autoscaling.policy_problem import MOST_PROBLEMS, Path, Problem, field_name, shown, shown_key
 from autoscaling.policy_yaml_words import unreadable
 
 LARGEST = 100_000  # characters; a policy has a few thousand, and a ConfigMap may have a million
 EMPTY = "the file is empty; a policy needs apiVersion, kind, metadata and spec"
 DEEPEST = 16  # levels; a policy has 7
+MOST_NODES = 5000  # keys, values and list entries; a policy with every list full has fewer
 
 _NULL = {"", "~", "null", "Null", "NULL"}
 _BOOL = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
@@ -49,7 +50,7 @@ def read_yaml(text: str) -> Document:
         return Document(problems=[Problem(1, 1, "", f"the file has more than {LARGEST} characters")])
     reader = _Reader()
     try:
-        reader.read(yaml.parse(text, Loader=yaml.SafeLoader))
+        reader.read(text)
     except _Stop:
         pass
     except (yaml.YAMLError, ValueError, OverflowError) as error:
@@ -60,14 +61,18 @@ def read_yaml(text: str) -> Document:
 class _Reader:
     def __init__(self) -> None:
         self.document = Document()
+        self._nodes = 0
 
-    def read(self, events: Iterator[yaml.Event]) -> None:
-        self._events = events
+    def read(self, text: str) -> None:
+        self._events: Iterator[yaml.Event] = yaml.parse(text, Loader=yaml.SafeLoader)
+        events = self._events
         next(events)  # the stream's start
         event = next(events)
         if isinstance(event, yaml.StreamEndEvent):
             self.document.problems.append(Problem(1, 1, "", EMPTY))
             return
+        if _begins_with_directive(event, text):
+            self._stop(event, (), "a line such as %YAML or %TAG: directives are not used in a policy")
         root = next(events)
         self.document.positions[""] = _at(root)
         self.document.data = self._value(root, ())
@@ -79,6 +84,8 @@ class _Reader:
 
     def _note(self, event: yaml.Event, path: Path, message: str) -> None:
         self.document.problems.append(Problem(*_at(event), field_name(path), message))
+        if len(self.document.problems) >= MOST_PROBLEMS:
+            raise _Stop
 
     def _stop(self, event: yaml.Event, path: Path, message: str) -> NoReturn:
         self._note(event, path, message)
@@ -89,6 +96,11 @@ class _Reader:
         self.document.broken.add(path)
 
     def _value(self, event: yaml.Event, path: Path) -> Any:
+        self._nodes += 1
+        if self._nodes > MOST_NODES:
+            self._stop(
+                event, path, f"the file has more than {MOST_NODES} keys and values; a policy has fewer"
+            )
         if isinstance(event, yaml.AliasEvent):
             self._refuse(event, path, f"alias *{shown_key(event.anchor or '')}: write the value out again")
             return None
@@ -164,6 +176,12 @@ class _Reader:
         else:
             return text
         return None
+
+
+def _begins_with_directive(event: yaml.Event, text: str) -> bool:
+    """Whether the document begins with a line that YAML readers obey, also one that PyYAML passes over."""
+    assert event.start_mark is not None
+    return text[event.start_mark.index : event.start_mark.index + 1] == "%"
 
 
 def _at(event: yaml.Event) -> tuple[int, int]:

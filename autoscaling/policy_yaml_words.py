@@ -22,6 +22,9 @@ _WORDS = {
     "sequence entries are not allowed here": "a list item where no list can begin; check the indentation",
     "block sequence entries are not allowed": "a list item where no list can begin; check the indentation",
     "mapping keys are not allowed here": "a field where none can begin; check the indentation",
+    "found incompatible YAML document": "a %YAML line: directives are not used in a policy",
+    "found duplicate YAML directive": "a %YAML line: directives are not used in a policy",
+    "duplicate tag handle": "a %TAG line: directives are not used in a policy",
     "expected '<document start>'": "something stands after the end of the policy; check the indentation",
 }
 

@@ -17,13 +17,19 @@ from autoscaling.decisions import (
     Sizes,
     Step,
 )
+from autoscaling.limits import changed
 from autoscaling.signals import Signals
-from autoscaling.stabilize import changed
 from autoscaling.types import Role
+
+SAID = ("bounds", "want", "stabilize")  # the steps whose details are the summary
 
 
 def record(
     steps: Sequence[Step],
+    *,
+    known: Step,
+    chosen: Step,
+    staged: Step,
     hold: Hold | None,
     signals: Signals,
     ended: Move | None,
@@ -31,8 +37,7 @@ def record(
     policy: PolicyInForce,
     memory: Memory,
 ) -> tuple[Decision, Memory]:
-    """Decision and memory; the first step is the start, the last the plan, the one before it the targets."""
-    known, chosen, staged = steps[0], steps[-2], steps[-1]
+    """Decision and memory; of the steps `known` has the start, `chosen` the targets, `staged` the plan."""
     before, after, move, changes = known.targets, chosen.targets, memory.move, memory.changes
     begun = before is not None and after is not None and before != after
     if move is not None and moves.in_flight(move) and (begun or known.reason is Reason.BOOTSTRAP):
@@ -46,7 +51,7 @@ def record(
         number=memory.decisions + 1,
         wall=seen.wall,
         reason=chosen.reason,
-        summary=_summary(steps, hold, move, begun),
+        summary=_summary(steps, known, chosen, hold, move, begun),
         targets=after,
         plan=staged.targets,
         budget=policy.budget_max,
@@ -71,14 +76,15 @@ def record(
     return decision, remembered
 
 
-def _summary(steps: Sequence[Step], hold: Hold | None, move: Move | None, begun: bool) -> str:
-    known, chosen = steps[0], steps[-2]
+def _summary(
+    steps: Sequence[Step], known: Step, chosen: Step, hold: Hold | None, move: Move | None, begun: bool
+) -> str:
     if known.reason is Reason.BOOTSTRAP and known.targets is not None:
         return f"{known.detail}: bootstrap with {_sizes(known.targets)}"
     if hold is not None:
         kept = "there are no targets to keep" if known.targets is None else f"{_sizes(known.targets)} stay"
         return f"{hold.reason}: {kept}"
-    said = ", but ".join(step.detail for step in steps[1:-1] if step.detail and step.name != "signals")
+    said = ", but ".join(step.detail for step in steps if step.detail and step.name in SAID)
     if move is None or chosen.reason is Reason.IN_FLIGHT:
         return said
     if begun:

@@ -71,7 +71,14 @@ def missing(signal: Signal, policy: PolicyInForce, most: int) -> int:
 def numbers(targets: Sizes, signals: Signals, policy: PolicyInForce) -> Step:
     """The signals as a step: it changes no target."""
     reason = Reason.SHORTFALL if any(short(signals[role], policy) for role in Role) else Reason.STEADY
-    return Step("signals", reason, targets, "; ".join(f"{role} {words(signals[role])}" for role in Role))
+    above = policy.utilization_above
+    said = (f"{role}: {used(signals[role])}, short above {above:g} ({words(signals[role])})" for role in Role)
+    return Step("signals", reason, targets, "; ".join(said))
+
+
+def used(signal: Signal) -> str:
+    """Such as `utilization 0.88`."""
+    return f"utilization {'unknown' if signal.utilization is None else f'{signal.utilization:.2f}'}"
 
 
 def words(signal: Signal) -> str:

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from math import ceil
 
-from autoscaling.allocate import grown
-from autoscaling.decisions import Change, Memory, Observation, PolicyInForce, Reason, ScaleRule, Sizes, Step
+from autoscaling.decisions import Memory, Observation, PolicyInForce, PoolObservation, Reason, Sizes, Step
+from autoscaling.limits import cut, refused
 from autoscaling.moves import growing, in_flight, shrinking
 from autoscaling.signals import Signals, short, spare
 from autoscaling.types import Role
 
 NAME = "stabilize"
+NTH = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 
 
 def watch(memory: Memory, signals: Signals, policy: PolicyInForce, now: float) -> Memory:
@@ -40,39 +40,11 @@ def stabilize(wanted: Step, targets: Sizes, seen: Observation, policy: PolicyInF
     wait = _wait(gains, gives, targets, seen, policy, memory)
     if wait is not None:
         return Step(NAME, wait[0], targets, wait[1])
-    part = _cut(after, targets, seen.now, policy, memory)
+    part = cut(after, targets, seen.now, policy, memory)
     if part == targets:
-        return Step(NAME, Reason.BEHAVIOR, targets, "behavior allows no further change of replicas yet")
+        detail, waits_for = refused(after, targets, seen.now, policy, memory)
+        return Step(NAME, Reason.BEHAVIOR, targets, detail, waits_for)
     return Step(NAME, wanted.reason, part)
-
-
-def allowed(
-    rule: ScaleRule, changes: tuple[Change, ...], pool: Role, sign: int, size: int, now: float
-) -> int | None:
-    """Replicas by which a pool may still change in one direction (sign 1 or -1); None: any number."""
-    if rule.select == "Disabled":
-        return 0
-    if not rule.limits:
-        return None
-    left = []
-    for limit in rule.limits:
-        recent = [change for change in changes if change.pool is pool and change.at > now - limit.period_s]
-        most = limit.value
-        if limit.percent:
-            start = recent[0].size if recent else size
-            most = max(1, ceil(start * limit.value / 100))
-        left.append(max(0, most - sum(abs(c.delta) for c in recent if c.delta * sign > 0)))
-    return min(left) if rule.select == "Min" else max(left)
-
-
-def changed(
-    changes: tuple[Change, ...], before: Sizes, after: Sizes, policy: PolicyInForce, now: float
-) -> tuple[Change, ...]:
-    """The past changes that a limit may still ask for, and the new one."""
-    limits = (*policy.scale_up.limits, *policy.scale_down.limits)
-    longest = max((limit.period_s for limit in limits), default=0.0)
-    new = (Change(now, r, after[r] - before[r], before[r]) for r in Role if after[r] != before[r])
-    return (*(change for change in changes if change.at > now - longest), *new)
 
 
 def _wait(
@@ -88,7 +60,8 @@ def _wait(
     for role in gains:
         pool = seen.pools[role]
         if pool.running is None or pool.starting != 0 or pool.running < targets[role]:
-            return Reason.STARTING, f"{pool.running} of {targets[role]} replicas of {role} are running"
+            plan = targets[role] if memory.plan is None else memory.plan[role]
+            return Reason.STARTING, _missing(role, pool, targets[role], plan)
     return _window("short", gains, memory.short_since, policy.scale_up.window_s, seen.now) or _window(
         "spare", gives, memory.spare_since, policy.scale_down.window_s, seen.now
     )
@@ -104,22 +77,18 @@ def _window(
     return None
 
 
-def _cut(after: Sizes, targets: Sizes, now: float, policy: PolicyInForce, memory: Memory) -> Sizes:
-    """The wanted change, smaller by one replica at a time until both directions' limits allow it."""
-    while not _within(after, targets, now, policy, memory):
-        gains = growing(targets, after)
-        if not gains:
-            return targets
-        after = grown(targets, gains[0], after[gains[0]] - targets[gains[0]] - 1, policy)
-    return after
+def _missing(role: Role, pool: PoolObservation, target: int, plan: int) -> str:
+    """Which replicas of a pool that should receive are not up yet, and what they wait for."""
+    if pool.running is None or pool.starting != 0:
+        return f"{pool.running} of {target} replicas of {role} are running"
+    left = target - pool.running
+    which = f"{left} replicas" if left > 1 else f"the {_nth(target)}"
+    if plan < target:
+        wait = f"wait{'' if left > 1 else 's'} for an accelerator"
+    else:
+        wait = f"{'have' if left > 1 else 'has'} not begun to start"
+    return f"{pool.running} of {target} replicas of {role} run; {which} {wait}"
 
 
-def _within(after: Sizes, targets: Sizes, now: float, policy: PolicyInForce, memory: Memory) -> bool:
-    for role in Role:
-        delta = after[role] - targets[role]
-        if delta:
-            rule, sign = (policy.scale_up, 1) if delta > 0 else (policy.scale_down, -1)
-            most = allowed(rule, memory.changes, role, sign, targets[role], now)
-            if most is not None and abs(delta) > most:
-                return False
-    return True
+def _nth(number: int) -> str:
+    return NTH[number - 1] if number <= len(NTH) else f"number {number}"

@@ -11,63 +11,18 @@ from typing import Any
 
 from autoscaling.decisions import HoldBy, MoveState, Reason
 from autoscaling.instants import rfc3339
-
-REASONS: Mapping[Reason, str] = {
-    Reason.STEADY: "no pool is short",
-    Reason.BOOTSTRAP: "the application is new and starts with the policy's bootstrap sizes",
-    Reason.SHORTFALL: "the demand of a pool stayed above what it can serve",
-    Reason.UNASSIGNED: "accelerators below budget.min belonged to no pool",
-    Reason.SURPLUS: "accelerators above budget.min are needed by no pool and are given back",
-    Reason.OVER_BUDGET: "the pools together had more accelerators than budget.max",
-    Reason.BOUNDS: "a pool was outside its minReplicas or maxReplicas",
-    Reason.SCHEDULE: "a schedule asks for other bounds now",
-    Reason.OVERRIDE: "an override forces a pool",
-    Reason.WINDOW: "the cause has not lasted for the stabilization window yet",
-    Reason.COOLDOWN: "the last move ended less than cooldownSeconds ago",
-    Reason.BEHAVIOR: "the policy's scaleUp or scaleDown allows no more change now",
-    Reason.IN_FLIGHT: "another move is still on its way",
-    Reason.NO_DONOR: "the other pool would no longer serve its own demand with fewer replicas",
-    Reason.AT_MINIMUM: "the pool that should give is at its minimum",
-    Reason.AT_MAXIMUM: "the pool that is short is at its maximum",
-    Reason.STARTING: "the short pool has replicas that are still starting",
-    Reason.HELD: "the targets are held",
-}
-HOLDERS: Mapping[HoldBy, str] = {
-    HoldBy.OPERATOR: "an operator holds the targets",
-    HoldBy.POLICY: "the policy's mode is hold",
-    HoldBy.METRICS: "too few replicas report",
-    HoldBy.SERVE: "Ray Serve's replica states are unknown",
-    HoldBy.START: "the controller has just started and has not heard from every replica",
-    HoldBy.NO_POLICY: "no valid policy was ever read",
-}
-HOLD_ENDS: Mapping[HoldBy, str] = {
-    HoldBy.OPERATOR: "`twinpool release`, or the end of the hold if it has one",
-    HoldBy.POLICY: "another mode in the policy file",
-    HoldBy.METRICS: "fresh reports of enough replicas",
-    HoldBy.SERVE: "an answer of Ray Serve",
-    HoldBy.START: "the first reports of the replicas",
-    HoldBy.NO_POLICY: "a policy file without errors",
-}
-MOVES: Mapping[MoveState, str] = {
-    MoveState.DRAINING: "the replicas that go finish the answers that they have",
-    MoveState.STARTING: "the replicas that come are starting",
-    MoveState.DONE: "complete",
-    MoveState.TIMED_OUT: "given up after guardrails.moveTimeoutSeconds; the targets stay as they are",
-    MoveState.REPLACED: "another change of the targets came before its end",
-}
-MOVE_WAITS: Mapping[MoveState, str] = {
-    MoveState.DRAINING: "the last answers of the replicas that go",
-    MoveState.STARTING: "the replicas that come",
-}
-# Reasons after which the same observation may decide otherwise a little later.
-WAITS: Mapping[Reason, str] = {
-    Reason.WINDOW: "the end of the stabilization window",
-    Reason.COOLDOWN: "the end of the cooldown",
-    Reason.BEHAVIOR: "room under the policy's scaleUp and scaleDown",
-    Reason.IN_FLIGHT: "the end of the move that is on its way",
-    Reason.STARTING: "the replicas that are starting",
-}
-NOTHING = "nothing; the next tick decides anew"
+from autoscaling.types import Role
+from autoscaling.why_words import (
+    HOLD_ENDS,
+    HOLDERS,
+    MOVE_WAITS,
+    MOVES,
+    NOT_KNOWN,
+    NOTHING,
+    REASONS,
+    STEADY,
+    WAITS,
+)
 
 Record = Mapping[str, Any]
 
@@ -93,8 +48,8 @@ def _decision(record: Record) -> Iterator[str]:
         yield f"  {pool}: {_signal(signal)}"
     yield "steps:"
     for step in record.get("steps") or ():
-        yield f"  {_step(step)}"
-    yield f"decided: {_sizes(record.get('targets'))}, because {_reason(record.get('reason'))}"
+        yield f"  {_step(step, signals)}"
+    yield f"decided: {_sizes(record.get('targets'))}, because {_because(record.get('reason'), signals)}"
     if record.get("plan") != record.get("targets"):
         yield f"published until the rest may follow: {_sizes(record.get('plan'))}"
     yield f"budget: {_known(record.get('budget'))} accelerators"
@@ -129,16 +84,28 @@ def _move(move: Record) -> Iterator[str]:
 def _signal(signal: Record) -> str:
     capacity, used = signal.get("capacity"), signal.get("utilization")
     return (
-        f"{_count(signal.get('replicas'), 'replica')}; demand {_number(signal.get('demand'))} of "
-        f"{_number(capacity)} sequences that they serve inside their limits; "
+        f"target {_known(signal.get('replicas'))}; demand {_number(signal.get('demand'))} of "
+        f"{_number(capacity)} sequences that so many replicas serve inside their limits; "
         f"utilization {'unknown' if used is None else f'{used:.2f}'}"
     )
 
 
-def _step(step: Record) -> str:
-    detail = f" ({step['detail']})" if step.get("detail") else ""
-    reason = f"{_reason(step.get('reason'))}{detail}"
-    return f"{_known(step.get('name'))}: {reason}; then {_sizes(step.get('targets'))}"
+def _step(step: Record, signals: Record) -> str:
+    name, word, detail = _known(step.get("name")), step.get("reason"), step.get("detail")
+    if word == Reason.STEADY and name in STEADY:
+        reason = f"{STEADY[name]} ({word})"
+    elif word == Reason.STEADY and name == "want" and detail:
+        reason, detail = f"{detail} ({word})", None
+    else:
+        reason = _because(word, signals)
+    said = f" ({detail})" if detail else ""
+    return f"{name}: {reason}{said}; then {_sizes(step.get('targets'))}"
+
+
+def _because(word: Any, signals: Record) -> str:
+    """The reason in words; with a pool whose need is unknown "steady" claims no more than is known."""
+    unknown = not signals or any(signal.get("utilization") is None for signal in signals.values())
+    return f"{NOT_KNOWN} ({word})" if word == Reason.STEADY and unknown else _reason(word)
 
 
 def _waits(record: Record) -> str:
@@ -149,6 +116,9 @@ def _waits(record: Record) -> str:
         return _move_waits(move)
     if record.get("targets") is None:
         return "knowledge of the replicas"
+    for step in reversed(record.get("steps") or ()):
+        if waits_for := step.get("waits_for"):
+            return str(waits_for)
     reason = record.get("reason")
     return WAITS.get(Reason(reason), NOTHING) if reason in set(Reason) else "unknown"
 
@@ -158,6 +128,14 @@ def _move_waits(move: Record) -> str:
 
 
 def _what(move: Record) -> str:
+    before, after = move.get("before") or {}, move.get("after") or {}
+    changes = [
+        after[pool] - before[pool]
+        for pool in _ordered(before)
+        if after.get(pool, before[pool]) != before[pool]
+    ]
+    if len(changes) > 1 and sum(changes) != 0:
+        return ", ".join(f"{pool} {before[pool]} -> {after.get(pool)}" for pool in _ordered(before))
     count = _count(move.get("count"), "replica")
     source, receiver = move.get("source"), move.get("receiver")
     return f"{count} from {source or 'the free budget'} to {receiver or 'the free budget'}"
@@ -185,7 +163,15 @@ def _reason(word: Any) -> str:
 
 
 def _sizes(sizes: Record | None) -> str:
-    return ", ".join(f"{pool} {size}" for pool, size in sizes.items()) if sizes else "targets unknown"
+    return ", ".join(f"{pool} {sizes[pool]}" for pool in _ordered(sizes)) if sizes else "targets unknown"
+
+
+def _ordered(sizes: Record) -> list[str]:
+    """The pools in the order of `Role`, then what another version may call a pool."""
+    return [
+        *(role.value for role in Role if role in sizes),
+        *(pool for pool in sizes if pool not in set(Role)),
+    ]
 
 
 def _count(count: Any, noun: str) -> str:

@@ -13,11 +13,18 @@ from autoscaling.policy import Day, Schedule
 _FIRST = date(2026, 12, 28)
 _DAYS = 7 * 54
 
+# Files of zone data that are no place: not set, the machine's own rules, and copies that count leap seconds
+# or exist on some machines only.
+_NO_PLACE = {"Factory", "posixrules", "localtime"}
+_COPIES = ("right/", "posix/")
+
 
 def zone(name: str) -> tzinfo | None:
     """The zone of a name, or None for an unknown one; UTC is known without any zone data."""
     if name in ("UTC", "Etc/UTC"):
         return UTC
+    if not _may_be_place(name):
+        return None
     try:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError):  # unknown; a path, not a name; a folder of zones
@@ -28,12 +35,17 @@ def unknown_zone(name: str) -> str | None:
     """Why a name is no zone, with the nearest one; None when it is one."""
     if zone(name) is not None:
         return None
-    known = sorted(available_timezones())
+    known = sorted(filter(_may_be_place, available_timezones()))
     if not known:
         return f"{name[:60]!r} cannot be looked up: no time zone data here; install tzdata, or use UTC"
-    close = get_close_matches(name[:60], known, n=1, cutoff=0.75)
+    bare = next((name.removeprefix(start) for start in _COPIES if name.startswith(start)), name)
+    close = [bare] if bare in known else get_close_matches(bare[:60], known, n=1, cutoff=0.75)
     hint = f"did you mean {close[0]}?" if close else "write an IANA name such as Europe/Berlin"
     return f"{name[:60]!r} is no known time zone; {hint}"
+
+
+def _may_be_place(name: str) -> bool:
+    return name not in _NO_PLACE and not name.startswith(_COPIES)
 
 
 def ever_together(one: Schedule, other: Schedule) -> bool:
@@ -44,6 +56,19 @@ def ever_together(one: Schedule, other: Schedule) -> bool:
             return True
         (mine if mine[-1][0] > theirs[-1][0] else theirs).pop()
     return False
+
+
+def always_within(one: Schedule, other: Schedule) -> bool:
+    """Whether each window of `one` in a year lies in one window of `other`; false if a zone is unknown."""
+    mine, theirs = _windows_of(one), _windows_of(other)
+    place = 0
+    for start, end in mine:
+        while place < len(theirs) and theirs[place][1] < end:
+            place += 1
+        # The year's last windows may be cut off by its end.
+        if place < len(theirs) and not theirs[place][0] <= start:
+            return False
+    return bool(mine) and bool(theirs)
 
 
 def _windows_of(schedule: Schedule) -> tuple[tuple[float, float], ...]:

@@ -6,6 +6,7 @@ What is unknown has no sample; counters are there from the start, at 0.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from typing import Any
 
 from prometheus_client import CollectorRegistry
@@ -13,7 +14,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.exposition import generate_latest
 from prometheus_client.registry import Collector
 
-from autoscaling.decisions import HoldBy, MoveState
+from autoscaling.decisions import HoldBy, MoveState, Reason
 from autoscaling.observations import Taken
 from autoscaling.types import Role
 
@@ -36,6 +37,8 @@ class _Families(Collector):
     def collect(self) -> Iterator[Metric]:
         yield from _policy(self._status["policy"])
         yield from _pools(self._status)
+        yield from _need(self._status["pools"])
+        yield from _decisions(self._status)
         yield from _control(self._status)
 
 
@@ -81,6 +84,53 @@ def _pools(status: Mapping[str, Any]) -> Iterator[Metric]:
         if found.get(name) is not None:
             budget.add_metric((kind,), found[name])
     yield budget
+
+
+def _need(pools: Mapping[str, Any]) -> Iterator[Metric]:
+    demands = GaugeMetricFamily(
+        "twinpool_pool_demand_sequences", "Sequences that want a pool.", labels=("pool",)
+    )
+    capacities = GaugeMetricFamily(
+        "twinpool_pool_capacity_sequences",
+        "Sequences that the target replicas of a pool can serve inside the limit.",
+        labels=("pool",),
+    )
+    shorts = GaugeMetricFamily(
+        "twinpool_pool_short_seconds", "How long a pool is short without a break.", labels=("pool",)
+    )
+    for role in Role:
+        pool = pools[role.value]
+        demand, capacity, short = pool["demand"], pool["capacity"], pool["short_seconds"]
+        # A pool that nobody wants is not short, whatever it can serve.
+        if short is None and demand is not None and (demand == 0 or capacity is not None):
+            short = 0
+        for family, value in ((demands, demand), (capacities, capacity), (shorts, short)):
+            if value is not None:
+                family.add_metric((role.value,), value)
+    yield from (demands, capacities, shorts)
+
+
+def _decisions(status: Mapping[str, Any]) -> Iterator[Metric]:
+    reasons = GaugeMetricFamily(
+        "twinpool_decision_reason", "1 for the reason of the last decision.", labels=("reason",)
+    )
+    decision = status["last_decision"]
+    if decision is not None:
+        for reason in Reason:
+            reasons.add_metric((reason.value,), 1 if decision["reason"] == reason.value else 0)
+    yield reasons
+    age = GaugeMetricFamily("twinpool_move_age_seconds", "Age of the move in flight.")
+    for move in status["moves"]:
+        if move["age_seconds"] is not None:
+            age.add_metric((), move["age_seconds"])
+    yield age
+    tick = GaugeMetricFamily(
+        "twinpool_controller_last_tick_timestamp_seconds",
+        "When the controller last came to a decision, in Unix seconds.",
+    )
+    if status["last_tick"] is not None:
+        tick.add_metric((), datetime.fromisoformat(status["last_tick"]).timestamp())
+    yield tick
 
 
 def _control(status: Mapping[str, Any]) -> Iterator[Metric]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from autoscaling.decisions import Decision, Hold, MoveState, PolicyInForce
 from autoscaling.instants import rfc3339
+from autoscaling.moves import in_flight
 from autoscaling.overrides import Override, active, from_policy
 from autoscaling.policy_in_force import precedence_words
 from autoscaling.types import Role, ServeStates
@@ -19,10 +20,20 @@ ACCELERATOR_STATES = ("STARTING", "UPDATING", "RECOVERING", "RUNNING", "PENDING_
 
 
 def control_status(
-    settings: ControllerSettings, state: ControlState, serve: ServeStates | None, default: Any, wall: float
+    settings: ControllerSettings,
+    state: ControlState,
+    serve: ServeStates | None,
+    default: Any,
+    *,
+    now: float,
+    wall: float,
 ) -> Plain:
-    """Policy, hold, overrides, budget, moves and the last decision."""
-    decision = state.decision
+    """Policy, hold, overrides, budget, moves and the last decision.
+
+    `now` is the controller's monotonic clock, `wall` Unix seconds.
+    """
+    decision, moving = state.decision, state.memory.move
+    ages = {} if moving is None or not in_flight(moving) else {moving.id: max(0.0, now - moving.at)}
     overrides = [*from_policy(acting_document(state, default)), *state.overrides]
     return {
         "last_tick": None if state.ticked_wall is None else rfc3339(state.ticked_wall),
@@ -34,7 +45,7 @@ def control_status(
         "hold": None if decision is None or decision.hold is None else hold_status(decision.hold),
         "overrides": [override_status(one) for one in active(overrides, wall)],
         "budget": _budget(state.policy, serve),
-        "moves": [move_status(move) for move in reversed(state.moves[-MOVES_SHOWN:])],
+        "moves": [move_status(move, ages.get(move["id"])) for move in reversed(state.moves[-MOVES_SHOWN:])],
         "last_decision": None if decision is None else _decision(decision),
         "shadow_decision": None if state.shadow is None else _decision(state.shadow),
     }
@@ -59,8 +70,11 @@ def policy_status(settings: ControllerSettings, state: ControlState) -> Plain:
     }
 
 
-def pool_words(state: ControlState, role: Role, serve: ServeStates | None) -> Plain:
-    """Target and plan of one pool, and what keeps it from being larger or smaller."""
+def pool_words(state: ControlState, role: Role, serve: ServeStates | None, now: float) -> Plain:
+    """Target, plan and need of one pool, and what keeps it from being larger or smaller.
+
+    `now` is the controller's monotonic clock.
+    """
     decision, policy = state.decision, state.policy
     targets = None if decision is None else decision.targets
     plan = None if decision is None else decision.plan
@@ -77,6 +91,19 @@ def pool_words(state: ControlState, role: Role, serve: ServeStates | None) -> Pl
         "planned": None if plan is None else plan[role],
         "serve_target": None if found is None else found.target,
         "clamped_by": ", ".join(clamps) or None,
+        **_need(state, role, now),
+    }
+
+
+def _need(state: ControlState, role: Role, now: float) -> Plain:
+    """The last decision's numbers in sequences; how long short, None while not short or unknown."""
+    signal = None if state.decision is None else state.decision.signals.get(role)
+    since = state.memory.short_since.get(role)
+    return {
+        "demand": None if signal is None else signal.demand,
+        "capacity": None if signal is None else signal.capacity,
+        "utilization": None if signal is None or signal.utilization is None else round(signal.utilization, 4),
+        "short_seconds": None if since is None else round(max(0.0, now - since), 3),
     }
 
 
@@ -106,8 +133,8 @@ def override_status(one: Override) -> Plain:
     }
 
 
-def move_status(move: Plain) -> Plain:
-    """One move, from its kept record."""
+def move_status(move: Plain, age_s: float | None) -> Plain:
+    """One move, from its kept record; `age_s` is None when it is not in flight."""
     ended, began = move.get("ended_at"), move["at"]
     return {
         "id": move["id"],
@@ -115,12 +142,16 @@ def move_status(move: Plain) -> Plain:
         "from": move["source"],
         "to": move["receiver"],
         "count": move["count"],
+        "before": move.get("before"),
+        "after": move.get("after"),
         "reason": move["reason"],
         "state": move["state"],
         "waiting_for": move["waiting_for"] or None,
+        "age_seconds": None if age_s is None else round(age_s, 3),
         "duration_seconds": None if ended is None else round(ended - began, 3),
         "drain_seconds": _between(began, move.get("drained_at")),
-        "start_seconds": _between(move.get("started_at"), ended)
+        # After the last donor has gone; the first receivers may have begun before.
+        "start_seconds": _between(move.get("drained_at") or began, ended)
         if move["state"] == MoveState.DONE.value
         else None,
         "revision": move["revision"],

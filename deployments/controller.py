@@ -132,7 +132,7 @@ class Controller:
         states = None if serve is None else {role.value: pool.states for role, pool in serve.pools.items()}
         pools = pool_status(self._observations.newest(), states, now)
         for role in Role:
-            pools[role.value] |= pool_words(state, role, serve)
+            pools[role.value] |= pool_words(state, role, serve, now)
         return {
             "epoch": self._observations.epoch,
             "dropped_reports": dict(self._dropped),
@@ -140,7 +140,7 @@ class Controller:
             "store_problem": self._kept.problem,
             "finished": msgspec.to_builtins(self._finished.totals),
             "pools": pools,
-            **control_status(self._settings, state, serve, self._loop.default, wall),
+            **control_status(self._settings, state, serve, self._loop.default, now=now, wall=wall),
         }
 
     async def metrics(self) -> str:

@@ -11,10 +11,12 @@ from typing import Any, BinaryIO
 
 import msgspec
 
+from autoscaling.observations import LARGEST_EPOCH
 from deployments.kept_files import StoreError, UnknownSchemaError
 
 RECORD_SCHEMA = 1
 BLOCK_BYTES = 1 << 16  # read at once from the end of a file
+LARGEST_SEQ = 2**53
 
 Record = dict[str, Any]
 
@@ -113,36 +115,43 @@ def _backward(folder: Path, name: str) -> Generator[Record, None, None]:
 
 def _lines_from_the_end(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
     """Whole lines, the last one first, each with the offset behind it; an unfinished line is left out."""
-    position = file.seek(0, os.SEEK_END)
-    head = b""  # the beginning of it lies before `position`
-    finished = False
+    position = end = file.seek(0, os.SEEK_END)
+    finished = False  # once it is, a newline stands at `end`
+    parts: list[bytes] = []  # of the line before it, the last one first; joined once, however long it is
     while position > 0:
         size = min(BLOCK_BYTES, position)
         position = file.seek(position - size)
-        data = file.read(size) + head
-        end = position + len(data)  # a newline stands there, once `finished`
-        head, *lines = data.split(b"\n")
-        if not finished and lines:
-            end -= len(lines.pop()) + 1
-            finished = True
-        for line in reversed(lines):
-            yield end + 1, line
-            end -= len(line) + 1
+        pieces = file.read(size).split(b"\n")
+        while len(pieces) > 1:
+            piece = pieces.pop()
+            if finished:
+                line = b"".join(reversed((*parts, piece)))
+                yield end + 1, line
+                end -= len(line) + 1
+            else:
+                end = position + sum(map(len, pieces)) + len(pieces) - 1
+            finished, parts = True, []
+        if finished:
+            parts.append(pieces[0])
     if finished:
-        yield len(head) + 1, head
+        yield end + 1, b"".join(reversed(parts))
 
 
 def _record(line: bytes, path: Path) -> Record | None:
     try:
         record = msgspec.json.decode(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
-    if not isinstance(record, dict) or not {"schema", "kind", "seq"} <= record.keys():
+    if not isinstance(record, dict) or type(record.get("schema")) is not int:
         return None
     if record["schema"] != RECORD_SCHEMA:
         raise UnknownSchemaError(
             f"{path} has a record of schema {record['schema']}, this version knows {RECORD_SCHEMA}: read it"
             " with the version that wrote it, or move the file away"
         )
-    found: Record = record
-    return found
+    numbered = _is_whole(record.get("seq"), LARGEST_SEQ) and _is_whole(record.get("epoch", 0), LARGEST_EPOCH)
+    return record if numbered and isinstance(record.get("kind"), str) else None
+
+
+def _is_whole(value: Any, largest: int) -> bool:
+    return type(value) is int and 0 <= value <= largest

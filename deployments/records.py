@@ -96,6 +96,11 @@ class Records:
                 sys.stdout.flush()
         return seq
 
+    def rise(self, epoch: int) -> None:
+        """Write under a higher epoch from now on."""
+        with self._mutex:
+            self._epoch = epoch
+
     def after(self, seq: int) -> tuple[Record, ...]:
         """The records above a number, oldest first.  StoreError, UnknownSchemaError."""
         return () if self._folder is None else after(self._folder, self._name, seq)

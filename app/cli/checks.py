@@ -35,6 +35,10 @@ def first_sizes(wanted: ServiceSettings, console: Console) -> Sizes:
     if wanted.policy is None:
         text = default_policy_text(controller)
     else:
+        if not Path(wanted.policy).exists():
+            raise CannotServe(
+                f"--policy {wanted.policy}: no such file\nmend: name a policy file that is there"
+            )
         seen = PolicySource(Path(wanted.policy)).poll()
         if seen is None or seen.text is None:
             raise CannotServe(f"--policy {seen.problem if seen else 'nothing was found'}")

@@ -14,11 +14,14 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from app.cli.output import FINDING, fail
+from app.cli.output import FINDING, fail, printable
+from autoscaling.one_line import one_line
+from autoscaling.overrides import BY_POLICY
 from deployments.ports import is_loopback
 
 DEFAULT_URL = "http://127.0.0.1:8000"
 CALL_LIMIT_S = 10.0
+LONGEST_WHO = 100  # characters, as the service
 MEND = "start the service with `twinpool serve`, or name its address with TWINPOOL_URL or --url"
 
 
@@ -76,7 +79,7 @@ def call(url: str, method: str, path: str, body: dict[str, Any] | None = None) -
     if not isinstance(found, dict):
         raise NotReachableError(url, "the answer is not twinpool's")
     if found.get("warning"):
-        print(f"warning: {found['warning']}", file=sys.stderr)
+        print(f"warning: {printable(str(found['warning']))}", file=sys.stderr)
     return found
 
 
@@ -90,12 +93,20 @@ def quoted(part: str) -> str:
     return quote(part, safe="")
 
 
-def operator() -> str:
-    """Who asks: the user of this machine."""
+def operator(who: str | None) -> str:
+    """Who asks: `who`, or else the user of this machine; ends the command for a name that cannot be used."""
+    found = _user() if who is None else who.strip()
+    mend = "say who asks with --who NAME"
+    if not found:
+        fail("--who is empty", mend)
+    if len(found) > LONGEST_WHO:
+        fail(f"--who has {len(found)} characters, more than {LONGEST_WHO}", mend)
+    if found == BY_POLICY:
+        fail(f"{found} is no operator's name: it stands for the policy file wherever a name is shown", mend)
     try:
-        return getpass.getuser()
-    except (OSError, KeyError):  # a container may run under a number without a name
-        return f"uid {os.getuid()}"
+        return one_line(found)
+    except ValueError as error:
+        fail(f"--who {error}", mend)
 
 
 @contextlib.contextmanager
@@ -116,6 +127,13 @@ NEXT = {
     "admin_not_allowed": "do it where the service may be changed, or through the policy file",
     "internal_error": "look into the service's log",
 }
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # a container may run under a number without a name
+        return f"uid {os.getuid()}"
 
 
 def _opener(url: str) -> urllib.request.OpenerDirector:

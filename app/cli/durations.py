@@ -3,28 +3,44 @@
 from __future__ import annotations
 
 import re
+from math import inf
 
 UNITS = {"d": 86_400, "h": 3600, "m": 60, "s": 1}
 LONGEST_S = 366 * UNITS["d"]
+MOST_DIGITS = 9  # of one count; a year has eight digits of seconds
+_SHOWN = 60  # characters of what was typed
 _SHAPE = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?", re.ASCII)
 
 
 class DurationError(ValueError):
-    """The text is no duration that can be used; the message says what would be."""
+    """The text is no duration that can be used; `mend` says what to do."""
+
+    def __init__(self, message: str, mend: str) -> None:
+        super().__init__(message)
+        self.mend = mend
 
 
-def parse(text: str) -> float:
+def parse(text: str, longest_s: float = LONGEST_S) -> float:
     """Read whole days, hours, minutes and seconds, in this order, as seconds; raises DurationError."""
     found = _SHAPE.fullmatch(text.strip())
     if not text.strip() or found is None:
         hint = f": the unit is missing, such as {text.strip()}s or {text.strip()}m" if _bare(text) else ""
-        raise DurationError(f"{text!r} is no duration{hint}; write for example 90s, 15m, 2h, 1d or 1h30m")
-    seconds = sum(int(count or 0) * unit for count, unit in zip(found.groups(), UNITS.values(), strict=True))
-    if seconds <= 0:
-        raise DurationError(f"{text!r} is no time at all: write at least 1s")
-    if seconds > LONGEST_S:
         raise DurationError(
-            f"{text!r} is longer than 366d: what should last longer belongs into the policy file"
+            f"{_cut(text)} is no duration{hint}; write for example 90s, 15m, 2h, 1d or 1h30m",
+            "give the duration with its unit",
+        )
+    counts = [(count or "").lstrip("0") for count in found.groups()]
+    if any(len(count) > MOST_DIGITS for count in counts):
+        seconds = inf  # not counted: Python refuses to read thousands of digits
+    else:
+        seconds = sum(int(count or 0) * unit for count, unit in zip(counts, UNITS.values(), strict=True))
+    if seconds <= 0:
+        raise DurationError(f"{_cut(text)} is no time at all: write at least 1s", "give a longer time")
+    if seconds > longest_s:
+        longest = show(longest_s)
+        raise DurationError(
+            f"{_cut(text)} is longer than {longest}: what should last longer belongs into the policy file",
+            f"give {longest} at most, or edit the policy file",
         )
     return float(seconds)
 
@@ -43,4 +59,9 @@ def show(seconds: float | None) -> str:
 
 
 def _bare(text: str) -> bool:
-    return text.strip().isdecimal()
+    return text.strip().isdecimal() and len(text) <= _SHOWN
+
+
+def _cut(text: str) -> str:
+    """What was typed in quotes, its beginning only when it is long."""
+    return repr(text) if len(text) <= _SHOWN else f"{text[:_SHOWN]!r}..."

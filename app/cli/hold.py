@@ -9,7 +9,8 @@ import typer
 
 from app.cli import durations
 from app.cli.client import address, call, operator, told
-from app.cli.output import AsJson, Output, Url, fail, print_json, show_time, wants_json
+from app.cli.output import AsJson, Output, Url, fail, print_json, printable_values, show_time, wants_json
+from autoscaling.one_line import one_line
 
 Who = Annotated[
     str | None, typer.Option("--who", help="Who asks for it; the user of this machine otherwise.")
@@ -34,13 +35,13 @@ def hold(
     Exit codes: 0 held, 1 refused, 2 wrong usage or no answer.
     """
     wanted_json = wants_json(output, as_json)
-    body = {"reason": stated(reason), "for_s": seconds(for_), "who": who or operator()}
+    body = {"reason": stated(reason), "for_s": seconds(for_), "who": operator(who)}
     with told():
         found = call(address(url), "POST", "/admin/hold", body)
     if wanted_json:
         print_json(found)
     else:
-        print(_held(found["hold"]))
+        print(_held(printable_values(found["hold"])))
     if found["hold"]["expires"] is None:
         print(
             "warning: this hold has NO END: capacity stays where it is until `twinpool release`; "
@@ -56,28 +57,31 @@ def release(who: Who = None, output: Output = "text", as_json: AsJson = False, u
     """
     wanted_json = wants_json(output, as_json)
     with told():
-        found = call(address(url), "POST", "/admin/release", {"who": who or operator()})
+        found = call(address(url), "POST", "/admin/release", {"who": operator(who)})
     if wanted_json:
         print_json(found)
     else:
         print("released: capacity may move again" if found["released"] else "there was no operator's hold")
 
 
-def seconds(text: str | None) -> float | None:
-    """Seconds of a duration; ends the command when it is none."""
+def seconds(text: str | None, longest_s: float = durations.LONGEST_S) -> float | None:
+    """Seconds of a duration; ends the command when it is none, or longer than `longest_s`."""
     if text is None:
         return None
     try:
-        return durations.parse(text)
+        return durations.parse(text, longest_s)
     except durations.DurationError as error:
-        fail(f"--for {error}", "give the duration with its unit")
+        fail(f"--for {error}", error.mend)
 
 
 def stated(reason: str) -> str:
     """A reason that says something; ends the command for an empty one."""
     if not reason.strip():
         fail("--reason is empty", "say in a few words why, for whoever looks at the status later")
-    return reason.strip()
+    try:
+        return one_line(reason.strip())
+    except ValueError as error:
+        fail(f"--reason {error}", "write it as plain words on one line")
 
 
 def _held(found: dict[str, Any]) -> str:

@@ -8,7 +8,20 @@ import typer
 
 from app.cli.client import address, call, get, operator, quoted, told
 from app.cli.hold import Who, seconds, stated
-from app.cli.output import AsJson, Output, Url, fail, print_json, print_table, show, show_time, wants_json
+from app.cli.output import (
+    AsJson,
+    Output,
+    Url,
+    fail,
+    print_json,
+    print_table,
+    printable,
+    printable_values,
+    show,
+    show_time,
+    wants_json,
+)
+from autoscaling.overrides import LONGEST_S
 from autoscaling.types import Role
 
 override = typer.Typer(help="Force a pool's size or bounds for a time.", no_args_is_help=True)
@@ -42,16 +55,16 @@ def set_(
         "replicas": replicas,
         "min_replicas": low,
         "max_replicas": high,
-        "for_s": seconds(for_),
+        "for_s": seconds(for_, LONGEST_S),
         "reason": stated(reason),
-        "who": who or operator(),
+        "who": operator(who),
     }
     with told():
         found = call(address(url), "POST", "/admin/overrides", body)
     if wanted_json:
         print_json(found)
         return
-    one = found["override"]
+    one = printable_values(found["override"])
     print(f"override {one['id']}: {forced(one)} until {show_time(one['until'])}: {one['reason']}")
     print(f"to end it sooner: twinpool override clear {one['id']}")
 
@@ -88,12 +101,13 @@ def clear(
     """
     wanted_json = wants_json(output, as_json)
     with told():
-        path = f"/admin/overrides/{quoted(which)}?who={quoted(who or operator())}"
+        path = f"/admin/overrides/{quoted(which)}?who={quoted(operator(who))}"
         found = call(address(url), "DELETE", path)
     if wanted_json:
         print_json(found)
     else:
-        print(f"cleared {', '.join(found['cleared'])}" if found["cleared"] else "there was none to clear")
+        cleared = ", ".join(map(printable, found["cleared"]))
+        print(f"cleared {cleared}" if cleared else "there was none to clear")
 
 
 def row(item: dict[str, Any]) -> tuple[str, ...]:

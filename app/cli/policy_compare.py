@@ -12,7 +12,7 @@ import typer
 
 from app.cli import policy_text, problem_lines
 from app.cli.client import address, get, told
-from app.cli.output import FINDING, OK, AsJson, Output, Url, fail, print_json, wants_json
+from app.cli.output import FINDING, OK, AsJson, Output, Url, fail, print_json, printable, wants_json
 from autoscaling.policy import CapacityPolicy
 from autoscaling.policy_diff import differences, render
 from autoscaling.policy_file import read_policy
@@ -42,7 +42,7 @@ def diff(
     if wanted_json:
         print_json([dataclasses.asdict(item) for item in found])
     else:
-        print(render(found), end="")
+        print(printable(render(found), lines=True), end="")
     raise typer.Exit(FINDING if found else OK)
 
 
@@ -50,7 +50,7 @@ def _file(path: Path) -> CapacityPolicy:
     try:
         found = policy_text.read(path)
     except policy_text.UnreadableError as error:
-        fail(str(error), "name a policy file that you may read")
+        fail(str(error), error.mend)
     return _valid(found.file, found.text)
 
 

@@ -22,6 +22,8 @@ from app.cli.output import (
     fail,
     print_json,
     print_table,
+    printable,
+    printable_values,
     show,
     show_time,
     wants_json,
@@ -43,6 +45,7 @@ def history(output: Output = "text", as_json: AsJson = False, url: Url = None) -
     if wanted_json:
         print_json(found)
         return
+    found = printable_values(found)
     active = found["active_revision"]
     print(
         f"policy {show(found['name'])} of {show(found['path'])}: active revision {show(active)}, "
@@ -104,16 +107,20 @@ def rollback(
             }
         )
         return
-    print(diff or f"revision {revision} has the text of the active revision", end="" if diff else "\n")
+    print(
+        printable(diff, lines=True) or f"revision {revision} has the text of the active revision",
+        end="" if diff else "\n",
+    )
     if write is not None:
-        print(f"written: {write}")
+        print(f"written: {printable(str(write))}")
         print("the service takes it within seconds, as a new revision: see `twinpool policy history`")
     elif path is None:
         print("this service has no policy file: write one with --write FILE, and serve with --policy FILE")
     else:
-        print(f"to take it: {_command(revision, path, url)}")
+        print(f"to take it: {printable(_command(revision, path, url))}")
     if write is not None and state["path"] is not None and Path(state["path"]) != write.absolute():
-        print(f"note: the service reads {state['path']}; was {write} meant for it?", file=sys.stderr)
+        note = f"note: the service reads {state['path']}; was {write} meant for it?"
+        print(printable(note), file=sys.stderr)
 
 
 def _text_of(service: str, revision: int | None) -> str:
@@ -149,6 +156,8 @@ def _write(path: Path, wanted: dict[str, Any]) -> None:
         )
     try:
         policy_text.replace(policy_text.file_of(path), wanted["text"])
+    except policy_text.UnreplaceableError as error:
+        fail(f"{path} cannot be replaced: {error}", error.mend)
     except (OSError, policy_text.UnreadableError) as error:
         fail(
             f"{path} cannot be replaced: {getattr(error, 'strerror', None) or error}",

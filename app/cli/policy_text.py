@@ -11,10 +11,23 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MAX_BYTES = 1 << 20  # as the service: a ConfigMap holds no more
+MOUNTED = "..data"  # the link of a mounted ConfigMap to what it holds now
 
 
 class UnreadableError(Exception):
-    """There is no text to judge; the message names the file and the reason."""
+    """There is no text to judge; the message names the file and the reason, `mend` what to do."""
+
+    def __init__(self, message: str, mend: str = "name a policy file that you may read") -> None:
+        super().__init__(message)
+        self.mend = mend
+
+
+class UnreplaceableError(Exception):
+    """What stands there is nothing that may be replaced; `mend` says what to do instead."""
+
+    def __init__(self, message: str, mend: str) -> None:
+        super().__init__(message)
+        self.mend = mend
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +58,12 @@ def file_of(path: Path) -> Path:
 
 
 def replace(path: Path, text: str) -> None:
-    """Replace a file's content in one step, its mode and owner kept; raises OSError, the file untouched.
+    """Replace a file's content in one step, its mode and owner kept, or write a new one.
 
-    A link keeps pointing where it does: the file behind it is replaced.
+    A link keeps pointing where it does: the file behind it is replaced.  Raises OSError, and
+    UnreplaceableError for what is no regular file or belongs to a mounted ConfigMap; all is untouched then.
     """
-    target = path.resolve()
+    target = _replaceable(path)
     descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".new", dir=target.parent)
     new = Path(name)
     try:
@@ -63,6 +77,25 @@ def replace(path: Path, text: str) -> None:
         with contextlib.suppress(OSError):
             new.unlink()
         raise
+
+
+def _replaceable(path: Path) -> Path:
+    """Find the file behind `path`, which is regular or not there yet; raises OSError, UnreplaceableError."""
+    try:
+        target = path.resolve()
+    except RuntimeError as error:
+        raise UnreplaceableError(f"{path} is a link in a circle", "name the policy file itself") from error
+    mounted = (os.path.lexists(folder / MOUNTED) for folder in (path.parent, target.parent))
+    # The kubelet's folders begin so; they are exchanged as a whole, and a file written there is lost.
+    if any(mounted) or any(part.startswith("..") for part in target.parts):
+        raise UnreplaceableError(
+            f"{path} belongs to a mounted ConfigMap",
+            "edit the ConfigMap instead: the service sees the new file within a minute or two",
+        )
+    if os.path.lexists(target) and not stat.S_ISREG(target.stat().st_mode):
+        kind = "a folder" if target.is_dir() else "not a regular file"
+        raise UnreplaceableError(f"{target} is {kind}", "name a policy file with --write")
+    return target
 
 
 def _like(descriptor: int, target: Path) -> None:
@@ -94,4 +127,5 @@ def _decoded(file: str, data: bytes) -> str:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise UnreadableError(f"{file}: line {line} is not UTF-8 (byte {data[error.start]:#04x})") from error
+        words = f"{file}: line {line} is not UTF-8 (byte {data[error.start]:#04x})"
+        raise UnreadableError(words, "save it as UTF-8") from error

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from app.cli import policy_text, problem_lines
-from app.cli.output import CANNOT_TELL, FINDING, OK, AsJson, choose, print_json
+from app.cli.output import CANNOT_TELL, FINDING, OK, AsJson, choose, print_json, printable
 from autoscaling.policy_file import PolicyRead, read_policy
 
 
@@ -21,6 +21,7 @@ class _Checked:
     file: str
     found: PolicyRead | None
     unreadable: str = ""
+    mend: str = ""
 
     @property
     def code(self) -> int:
@@ -60,18 +61,18 @@ def _checked(path: Path) -> _Checked:
     try:
         found = policy_text.read(path)
     except policy_text.UnreadableError as error:
-        return _Checked(str(path), None, str(error))
+        return _Checked(str(path), None, str(error), error.mend)
     return _Checked(found.file, read_policy(found.text, time.time()))
 
 
 def _text(item: _Checked) -> list[str]:
     found = item.found
     if found is None:
-        return [f"{item.unreadable}: name a policy file that you may read"]
+        return [printable(f"{item.unreadable}: {item.mend}")]
     lines = [problem_lines.line(item.file, problem) for problem in found.problems]
     lines += [problem_lines.line(item.file, problem, "warning: ") for problem in found.warnings]
     if not found.problems:
-        lines.append(f"{item.file}: ok, sha {found.sha[:12]}")
+        lines.append(f"{printable(item.file)}: ok, sha {found.sha[:12]}")
     return lines
 
 
@@ -81,7 +82,7 @@ def _github(item: _Checked) -> list[str]:
         return [problem_lines.file_annotation(item.file, item.unreadable)]
     lines = [problem_lines.annotation(item.file, problem, "error") for problem in found.problems]
     lines += [problem_lines.annotation(item.file, problem, "warning") for problem in found.warnings]
-    return lines or [f"{item.file}: ok"]
+    return lines or [f"{printable(item.file)}: ok"]
 
 
 def _json(item: _Checked) -> dict[str, Any]:

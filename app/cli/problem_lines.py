@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from app.cli.output import printable
 from autoscaling.policy_file import Problem
 
 
 def line(file: str, problem: Problem, kind: str = "") -> str:
     """`FILE:LINE:COLUMN: field: message`, the form that editors can jump to."""
     field = f"{problem.field}: " if problem.field else ""
-    return f"{file}:{problem.line}:{problem.column}: {kind}{field}{problem.message}"
+    return printable(f"{file}:{problem.line}:{problem.column}: {kind}{field}{problem.message}")
 
 
 def annotation(file: str, problem: Problem, level: str) -> str:
@@ -36,7 +37,7 @@ def as_json(problem: Problem) -> dict[str, Any]:
 
 
 def _data(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return printable(text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A"))
 
 
 def _property(text: str) -> str:

@@ -6,11 +6,23 @@ import time
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.live import Live
+from rich.text import Text
 
-from app.cli.client import NotReachableError, RefusedError, address, get, told
-from app.cli.output import FINDING, OK, AsJson, Output, Url, print_json, wants_json
+from app.cli.client import MEND, NotReachableError, RefusedError, address, get, told
+from app.cli.output import (
+    FINDING,
+    OK,
+    AsJson,
+    Output,
+    Url,
+    fail,
+    print_json,
+    printable,
+    printable_values,
+    wants_json,
+)
 from app.cli.status_view import render
 
 
@@ -34,7 +46,7 @@ def status(
     if wanted_json:
         print_json(found)
     else:
-        Console().print(render(found))
+        Console().print(_shown(found))
     raise typer.Exit(OK if found["ready"] else FINDING)
 
 
@@ -47,13 +59,27 @@ def fetch(url: str) -> dict[str, Any]:
 
 
 def _watch(url: str) -> None:
-    with Live(console=Console(), refresh_per_second=4) as live:
+    console = Console()
+    if not console.is_interactive:
+        fail("--watch needs a terminal that it can redraw; the output is none", "leave --watch out")
+    with Live(Text(f"asking {printable(url)} ..."), console=console, refresh_per_second=4) as live:
         try:
             while True:
-                try:
-                    live.update(render(fetch(url)))
-                except (NotReachableError, RefusedError) as error:
-                    live.update(str(error))
+                live.update(picture(url), refresh=True)
                 time.sleep(1)
         except KeyboardInterrupt:
             return
+
+
+def picture(url: str) -> RenderableType:
+    """The status, or why there is none; the service is asked again all the same."""
+    try:
+        return _shown(fetch(url))
+    except NotReachableError as error:
+        return Text(f"{printable(str(error))}; asked again every second\nmend: {MEND}", style="red")
+    except RefusedError as error:
+        return Text(f"{printable(str(error))}; asked again every second", style="red")
+
+
+def _shown(found: dict[str, Any]) -> RenderableType:
+    return render(printable_values(found))

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
 from app.cli import durations
-from app.cli.output import UNKNOWN, show, show_time, table
-from app.cli.override import COLUMNS as OVERRIDE_COLUMNS
-from app.cli.override import row as override_row
+from app.cli.output import UNKNOWN, labelled, show, show_clock, table
+from app.cli.status_changes import changes
 
-FREE = "budget"  # where a move's replicas come from or go to when it is no pool
+SHORTEST_ID = 6  # characters of a replica id; more only where two begin alike
+# Their own lines say the same and more.
+SAID_ABOVE = ("PolicyAccepted", "CapacityFree")
+
+Row = tuple[str, Text]  # label and words; without a label it belongs to the row above
 
 
 def render(found: dict[str, Any]) -> RenderableType:
     """The status as lines and tables; unknown is a dash, and a part that there is none of is left out."""
-    return Group(*_gone(found), *_head(found), *_conditions(found), *_pools(found), *_changes(found))
+    head = labelled([*_policy(found), *_capacity(found), *_conditions(found["conditions"])])
+    return Group(*_gone(found), _service(found), head, *_pools(found["pools"]), *changes(found))
 
 
 def _gone(found: dict[str, Any]) -> Iterator[RenderableType]:
@@ -32,48 +36,35 @@ def _gone(found: dict[str, Any]) -> Iterator[RenderableType]:
     )
 
 
-def _head(found: dict[str, Any]) -> Iterator[RenderableType]:
+def _service(found: dict[str, Any]) -> Text:
     controller = found["controller"]
-    age = controller["snapshot_age_seconds"]
-    yield Text(
+    tick = show_clock(controller["last_tick"], found["generated_at"])
+    # The line says once that the times below are UTC; one of another day says so itself.
+    zone = "" if tick == UNKNOWN or tick.endswith("UTC") else " UTC"
+    return Text(
         f"{found['url']}  {'ready' if found['ready'] else 'NOT READY'}"
-        f"  snapshot {show(age)} s old, last tick {show_time(controller['last_tick'])}"
+        f"  snapshot {show(controller['snapshot_age_seconds'])} s old, last tick {tick}{zone}"
     )
-    yield from _policy(found["policy"])
-    if found.get("precedence"):
-        yield Text(f"wins    {found['precedence']}")
-    hold = found["hold"]
-    if hold is not None:
-        by = f"{hold['by']} ({hold['who']})" if hold.get("who") else hold["by"]
-        end = "until it is released or its cause is gone"
-        if hold["expires"] is not None:
-            end = f"until {show_time(hold['expires'])}"
-        words = f"HOLD    by {by} since {show_time(hold['since'])}, {end}: {hold['reason']}"
-        yield Text(words, style="yellow")
-    budget = found["budget"]
-    used = (
-        UNKNOWN
-        if budget is None
-        else f"{show(budget['used'])} of {show(budget['accelerators'])} accelerators"
-    )
-    yield Text(f"budget  {used}")
-    last = found["last_decision"]
-    said = UNKNOWN if last is None else f"{last['id']} at {show_time(last['at'])}: {last['summary']}"
-    yield Text(f"decided {said}")
 
 
-def _policy(policy: dict[str, Any] | None) -> Iterator[RenderableType]:
+def _policy(found: dict[str, Any]) -> Iterator[Row]:
+    policy = found["policy"]
     if policy is None:
-        yield Text(f"policy  {UNKNOWN}")
-        return
-    yield Text(
-        f"policy  {show(policy['name'])}  revision {show(policy['active_revision'])}"
-        f"  mode {show(policy['mode'])}  {show(policy['state'])}  {show(policy['path'])}"
-    )
+        yield "policy", Text(UNKNOWN)
+    else:
+        words = f"{show(policy['name'])}  revision {show(policy['active_revision'])}"
+        words += f"  mode {show(policy['mode'])}  {show(policy['state'])}  {show(policy['path'])}"
+        yield "policy", Text(words)
+        yield from _other_revisions(policy)
+    if found.get("precedence"):
+        yield "in force", Text(found["precedence"])
+
+
+def _other_revisions(policy: dict[str, Any]) -> Iterator[Row]:
+    """The one in shadow, and the newest content of the file when it is wrong."""
     if policy.get("shadow_revision") is not None:
-        yield Text(
-            f"        revision {policy['shadow_revision']} is in shadow: it decides, and nothing acts on it"
-        )
+        words = f"revision {policy['shadow_revision']} is in shadow: it decides, and nothing acts on it"
+        yield "", Text(words)
     error = policy["last_error"]
     if error is not None:
         where = "" if error.get("line") is None else f"line {error['line']}: "
@@ -81,27 +72,63 @@ def _policy(policy: dict[str, Any] | None) -> Iterator[RenderableType]:
         seen = policy["seen_revision"]
         # A file that is gone or unreadable is no revision.
         what = "the file" if seen in (None, policy["active_revision"]) else f"revision {seen} of the file"
-        yield Text(f"        {what} is not in force: {where}{field}{error['message']}", style="red")
+        yield "", Text(f"{what} is not in force: {where}{field}{error['message']}", style="red")
 
 
-def _conditions(found: dict[str, Any]) -> Iterator[RenderableType]:
-    for item in found["conditions"]:
-        if item["status"] is None:
-            yield Text(f"  {item['type']}: {UNKNOWN}")
-        elif not item["status"]:
-            yield Text(f"  {item['type']}: {item['message'] or item['reason']}", style="yellow")
+def _capacity(found: dict[str, Any]) -> Iterator[Row]:
+    """Who holds, the budget, who is short, and the last decision."""
+    today, hold, budget = found["generated_at"], found["hold"], found["budget"]
+    if hold is not None:
+        by = f"{hold['by']} ({hold['who']})" if hold.get("who") else hold["by"]
+        end = "until it is released or its cause is gone"
+        if hold["expires"] is not None:
+            end = f"until {show_clock(hold['expires'], today)}"
+        words = f"by {by} since {show_clock(hold['since'], today)}, {end}: {hold['reason']}"
+        yield "HOLD", Text(words, style="yellow")
+    used = UNKNOWN
+    if budget is not None:
+        used = f"{show(budget['used'])} of {show(budget['accelerators'])} accelerators"
+    yield "budget", Text(used)
+    for name, pool in (found["pools"] or {}).items():
+        if pool["short_seconds"] is not None:
+            words = f"{name} for {durations.show(pool['short_seconds'])}: demand {_count(pool['demand'])}"
+            yield "short", Text(f"{words}, can serve {_count(pool['capacity'])}", style="yellow")
+    last = found["last_decision"]
+    said = UNKNOWN if last is None else f"{last['id']} at {show_clock(last['at'], today)}: {last['summary']}"
+    yield "decided", Text(said)
 
 
-def _pools(found: dict[str, Any]) -> Iterator[RenderableType]:
-    pools = found["pools"]
+def _conditions(conditions: list[dict[str, Any]]) -> Iterator[Row]:
+    listed = [item for item in conditions if item["type"] not in SAID_ABOVE]
+    for item in listed:
+        if item["status"] is False:
+            yield "not true", Text(f"{item['type']}: {item['message'] or item['reason']}", style="yellow")
+    unknown = [item["type"] for item in listed if item["status"] is None]
+    if unknown:
+        yield "unknown", Text(", ".join(unknown))
+
+
+def _pools(pools: dict[str, Any] | None) -> Iterator[RenderableType]:
     if pools is None:
         yield Text("pools: not known yet")
         return
-    keys = ("target", "running", "starting", "draining", "clamped_by")
+    counts = ("target", "running", "starting", "draining")
     yield table(
-        ("pool", "target", "running", "starting", "draining", "clamped by"),
-        ((name, *(show(pool[key]) for key in keys)) for name, pool in pools.items()),
+        ("pool", *counts, "demand", "can serve", "util"),
+        (
+            (
+                name,
+                *(show(pool[key]) for key in counts),
+                _count(pool["demand"]),
+                _count(pool["capacity"]),
+                show(pool["utilization"]),
+            )
+            for name, pool in pools.items()
+        ),
     )
+    clamps = [(name, pool["clamped_by"]) for name, pool in pools.items() if pool["clamped_by"]]
+    if clamps:
+        yield labelled(("clamped", Text(f"{name} by {by}")) for name, by in clamps)
     yield table(
         ("pool", "in flight", "waiting", "K", "tokens/draft", "acceptance"),
         (
@@ -109,56 +136,47 @@ def _pools(found: dict[str, Any]) -> Iterator[RenderableType]:
                 name,
                 show(pool["inflight"]),
                 show(pool["waiting"]),
-                UNKNOWN if pool["draft_length"] is None else _span(pool["draft_length"]),
+                _span(pool["draft_length"]),
                 show(pool["mean_acceptance_length"]),
                 show(pool["draft_acceptance_rate"]),
             )
             for name, pool in pools.items()
         ),
     )
+    replicas = [(name, item) for name, pool in pools.items() for item in pool["replicas"]]
+    length = _telling(item["id"] for _, item in replicas)
     yield table(
         ("replica", "pool", "state", "run", "wait", "KV", "finished", "age s", "cores"),
-        (_replica(name, item) for name, pool in pools.items() for item in pool["replicas"]),
+        (_replica(name, item, length) for name, item in replicas),
     )
 
 
-def _replica(pool: str, item: dict[str, Any]) -> tuple[str, ...]:
+def _telling(ids: Iterable[str]) -> int:
+    """How many characters tell the ids apart."""
+    every = set(ids)
+    longest = max(map(len, every), default=SHORTEST_ID)
+    lengths = range(SHORTEST_ID, longest)
+    return next((size for size in lengths if len({one[:size] for one in every}) == len(every)), longest)
+
+
+def _replica(pool: str, item: dict[str, Any], length: int) -> tuple[str, ...]:
     cores = ",".join(map(str, item["cores"])) or UNKNOWN
     numbers = ("running", "waiting", "kv_cache_usage", "finished", "report_age_seconds")
     return (
-        item["id"],
+        item["id"][:length],
         pool,
         item["state"],
         *(show(item[key]) for key in numbers),
-        f"{cores} (oversubscribed)" if item["oversubscribed"] else cores,
+        f"{cores} (shared)" if item["oversubscribed"] else cores,
     )
 
 
-def _changes(found: dict[str, Any]) -> Iterator[RenderableType]:
-    """Overrides in force, and moves."""
-    if found["overrides"]:
-        head = ("override", *OVERRIDE_COLUMNS[1:])
-        yield table(head, (override_row(item) for item in found["overrides"]))
-    if found["moves"]:
-        yield table(
-            ("move", "at", "from", "to", "count", "state", "waiting for", "took", "reason"),
-            (
-                (
-                    str(item["id"]),
-                    show_time(item["at"]),
-                    item["from"] or FREE,
-                    item["to"] or FREE,
-                    show(item["count"]),
-                    item["state"],
-                    item["waiting_for"] or UNKNOWN,
-                    durations.show(item["duration_seconds"]),
-                    item["reason"],
-                )
-                for item in found["moves"]
-            ),
-        )
+def _count(value: float | None) -> str:
+    return UNKNOWN if value is None else f"{value:g}"
 
 
-def _span(length: dict[str, int]) -> str:
+def _span(length: dict[str, int] | None) -> str:
+    if length is None:
+        return UNKNOWN
     low, high = length["min"], length["max"]
     return str(low) if low == high else f"{low}-{high}"

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from app.cli.client import address, get, quoted, told
-from app.cli.output import AsJson, Output, Url, print_json, wants_json
+from app.cli.output import AsJson, Output, Url, print_json, printable_values, wants_json
 from autoscaling.why import explain_decision, explain_move
 
 
@@ -37,6 +37,6 @@ def why(
     if wanted_json:
         print_json(found)
     elif kind is Kind.MOVE:
-        print(explain_move(found["record"]), end="")
+        print(explain_move(printable_values(found["record"])), end="")
     else:
-        print(explain_decision(found["record"]), end="")
+        print(explain_decision(printable_values(found["record"])), end="")

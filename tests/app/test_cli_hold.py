@@ -164,6 +164,12 @@ def test_json_is_the_services_own(form: list[str], arguments: list[str], answer:
         (["hold"], "--reason"),
         (["hold", "--reason", " "], "--reason is empty"),
         (["hold", "--reason", "r", "--for", "90"], "--for '90' is no duration: the unit is missing"),
+        (["hold", "--reason", "r", "--for", "400d"], "mend: give 366d at most, or edit the policy file"),
+        (
+            ["override", "set", "plain", "--replicas", "1", "--for", "40d", "--reason", "r"],
+            "--for '40d' is longer than 30d: what should last longer belongs into the policy file\n"
+            "mend: give 30d at most, or edit the policy file",
+        ),
         (["hold", "--reason", "r", "-o", "yaml"], "-o is text or json, not yaml"),
         (
             ["override", "set", "plain", "--for", "1h", "--reason", "r"],

@@ -10,10 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from app.cli import policy_text, problem_lines
+from app.cli.checks import CannotServe, first_sizes
 from autoscaling.policy_file import Problem
 from deployments import starter_policies
+from deployments.local_config import ServiceSettings, default_settings
 from tests.app.canned import Canned, run, serving
 
 GOOD = """\
@@ -134,7 +137,9 @@ def test_what_cannot_be_a_policy_is_not_read(tmp_path: Path) -> None:
     bytes_.write_bytes(b"a: 1\nb: \xff\n")
 
     assert "larger than 1048576 bytes" in run("policy", "validate", str(large)).stdout
-    assert "line 2 is not UTF-8 (byte 0xff)" in run("policy", "validate", str(bytes_)).stdout
+    assert (
+        "line 2 is not UTF-8 (byte 0xff): save it as UTF-8" in run("policy", "validate", str(bytes_)).stdout
+    )
     assert "not a regular file" in run("policy", "validate", "/dev/null").stdout
 
 
@@ -470,3 +475,15 @@ def test_a_write_that_fails_leaves_the_file(tmp_path: Path) -> None:
 
     assert GOOD == file.read_text(encoding="utf-8")
     assert ["policy.yaml"] == [entry.name for entry in tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize("name", ["nope.yaml", "link.yaml"])
+def test_serve_names_a_policy_that_is_not_there(tmp_path: Path, name: str) -> None:
+    """Before anything starts nothing was good yet, so no last good policy is spoken of."""
+    (tmp_path / "link.yaml").symlink_to(tmp_path / "nowhere.yaml")
+    file = tmp_path / name
+
+    with pytest.raises(CannotServe) as raised:
+        first_sizes(ServiceSettings.model_validate(default_settings() | {"policy": str(file)}), Console())
+
+    assert f"--policy {file}: no such file\nmend: name a policy file that is there" == str(raised.value)

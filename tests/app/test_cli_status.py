@@ -8,7 +8,10 @@ from typing import Any
 
 import pytest
 
-from tests.app.canned import run, serving
+from app.cli.client import MEND
+from app.cli.output import show_clock
+from app.cli.status import picture
+from tests.app.canned import NOWHERE, run, serving
 
 REPLICA = {
     "id": "plain#abc",
@@ -29,6 +32,10 @@ EMPTY_POOL: dict[str, Any] = {
     "starting": None,
     "draining": None,
     "clamped_by": None,
+    "demand": None,
+    "capacity": None,
+    "utilization": None,
+    "short_seconds": None,
     "inflight": None,
     "waiting": None,
     "draft_length": None,
@@ -99,9 +106,12 @@ FULL: dict[str, Any] = NOTHING_KNOWN | {
             "by": "bob",
         }
     ],
+    "precedence": "hold > pools; now plain by pools",
     "budget": {"accelerators": 8, "used": 6},
     "pools": {
-        "speculative": EMPTY_POOL | {"target": 3, "running": 2, "starting": 1, "draining": 0},
+        "speculative": EMPTY_POOL
+        | {"target": 3, "running": 2, "starting": 1, "draining": 0}
+        | {"demand": 42.0, "capacity": 24.0, "utilization": 1.75, "short_seconds": 252.0},
         "plain": EMPTY_POOL
         | {"clamped_by": "override o-1", "draft_length": {"min": 2, "max": 4}, "replicas": [REPLICA]},
     },
@@ -113,10 +123,13 @@ FULL: dict[str, Any] = NOTHING_KNOWN | {
             "from": "plain",
             "to": None,
             "count": 1,
+            "before": {"speculative": 3, "plain": 4},
+            "after": {"speculative": 3, "plain": 3},
             "reason": "surplus",
             "state": "draining",
-            "waiting_for": "2 open answers",
-            "duration_seconds": 119.6,
+            "waiting_for": "1 replica of plain to drain",
+            "age_seconds": 119.6,
+            "duration_seconds": None,
         }
     ],
     "last_decision": {"id": 41, "at": "2026-03-01T09:59:59Z", "summary": "no pool is short"},
@@ -135,41 +148,126 @@ def test_everything_that_is_known() -> None:
 
     assert 0 == code
     assert [
-        "http://127.0.0.1:8000  ready  snapshot 0.25 s old, last tick 2026-03-01 09:59:59 UTC",
-        "policy  interactive-first  revision 7  mode enforce  active  /etc/policy.yaml",
-        "        revision 8 of the file is not in force: line 12: spec.pools.plain: is wrong",
-        "HOLD    by operator (ann) since 2026-03-01 09:00:00 UTC, until 2026-03-01 11:00:00 UTC: load test",
-        "budget  6 of 8 accelerators",
-        "decided 41 at 2026-03-01 09:59:59 UTC: no pool is short",
-        "  OneModel: -",
-        "  OnBudget: 2 too [many]",
-    ] == lines[:8]
+        "http://127.0.0.1:8000  ready  snapshot 0.25 s old, last tick 09:59:59 UTC",
+        "policy    interactive-first  revision 7  mode enforce  active  /etc/policy.yaml",
+        "          revision 8 of the file is not in force: line 12: spec.pools.plain: is wrong",
+        "in force  hold > pools; now plain by pools",
+        "HOLD      by operator (ann) since 09:00:00, until 11:00:00: load test",
+        "budget    6 of 8 accelerators",
+        "short     speculative for 4m12s: demand 42, can serve 24",
+        "decided   41 at 09:59:59: no pool is short",
+        "not true  OnBudget: 2 too [many]",
+        "unknown   OneModel",
+    ] == lines[:10]
 
 
-def test_pools_moves_and_overrides() -> None:
-    """Target and what is there, who clamps, drafts, replicas, what a move waits for and for how long."""
+def test_pools_replicas_moves_and_overrides() -> None:
+    """Target, what is there and what is needed, who clamps, drafts, replicas, overrides and moves."""
     lines = shown(FULL)[1]
 
     tables = [line.split() for line in lines]
-    assert ["pool", "target", "running", "starting", "draining", "clamped", "by"] in tables
-    assert ["speculative", "3", "2", "1", "0", "-"] in tables
-    assert ["plain", "-", "-", "-", "-", "override", "o-1"] in tables
+    assert ["pool", "target", "running", "starting", "draining", "demand", "can", "serve", "util"] in tables
+    assert ["speculative", "3", "2", "1", "0", "42", "24", "1.75"] in tables
+    assert ["plain", "-", "-", "-", "-", "-", "-", "-"] in tables
+    assert "clamped   plain by override o-1" in lines
     assert ["plain", "-", "-", "2-4", "-", "-"] in tables
+    assert ["plain#", "plain", "running", "3", "-", "0.26", "12", "0.50", "1", "(shared)"] in tables
     assert [
-        "plain#abc",
-        "plain",
-        "running",
-        "3",
-        "-",
-        "0.26",
-        "12",
-        "0.50",
-        "1",
-        "(oversubscribed)",
-    ] in tables
-    assert ["o-1", "plain", "3", "-", "-", "2026-03-01", "12:00:00", "UTC", "bob", "launch", "day"] in tables
-    moved = ["m-3", "2026-03-01", "09:58:00", "UTC", "plain", "budget", "1", "draining"]
-    assert [*moved, "2", "open", "answers", "2m", "surplus"] in tables
+        "override  o-1: plain at exactly 3 replicas until 12:00:00, by bob: launch day",
+        "moves     m-3 draining 2m: plain -> budget, 1, surplus; waits for 1 replica of plain to drain",
+    ] == lines[-2:]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        ((3, 3), (4, 2), "plain -> speculative, 1, bounds"),
+        ((3, 3), (4, 1), "speculative 3 -> 4, plain 3 -> 1, bounds"),
+        ((3, 3), (2, 1), "speculative 3 -> 2, plain 3 -> 1, bounds"),
+        (None, None, "plain -> speculative, 1, bounds"),
+    ],
+)
+def test_the_sizes_of_a_move(
+    before: tuple[int, int] | None, after: tuple[int, int] | None, words: str
+) -> None:
+    """Two pools that change by different numbers are shown with both sizes; records without them are not."""
+
+    def sizes(pair: tuple[int, int] | None) -> dict[str, int] | None:
+        return None if pair is None else {"speculative": pair[0], "plain": pair[1]}
+
+    ended = {"state": "done", "waiting_for": None, "age_seconds": None, "duration_seconds": 12.2}
+    move = FULL["moves"][0] | ended | {"to": "speculative", "reason": "bounds"}
+    moves = [move | {"before": sizes(before), "after": sizes(after)}]
+
+    assert f"moves     m-3 done after 12s, begun 09:58:00: {words}" == shown(FULL | {"moves": moves})[1][-1]
+
+
+def test_a_move_that_was_given_up() -> None:
+    """How long it was tried, and what it waited for to the end."""
+    ended = {"state": "timed_out", "age_seconds": None, "duration_seconds": 900.0}
+
+    lines = shown(FULL | {"moves": [FULL["moves"][0] | ended]})[1]
+
+    assert (
+        "moves     m-3 timed_out after 15m, begun 09:58:00: plain -> budget, 1, surplus;"
+        " waited for 1 replica of plain to drain"
+    ) == lines[-1]
+
+
+def test_only_the_newest_moves_are_shown() -> None:
+    """Five, one line each, and how many more the JSON has."""
+    moves = [FULL["moves"][0] | {"id": f"m{number}"} for number in range(17, 0, -1)]
+
+    lines = shown(FULL | {"moves": moves})[1]
+
+    assert ["m17", "m16", "m15", "m14", "m13"] == [
+        line[10:].split()[0] for line in lines if " draining 2m: " in line
+    ]
+    assert "          12 more: -o json" == lines[-1]
+
+
+def test_ids_are_as_long_as_tells_them_apart() -> None:
+    """Six characters, more where two replicas begin alike."""
+    ids = ["abcdefgh1", "abcdefgi2", "xyz"]
+    plain = FULL["pools"]["plain"] | {"replicas": [REPLICA | {"id": one} for one in ids]}
+
+    lines = shown(FULL | {"pools": FULL["pools"] | {"plain": plain}})[1]
+
+    assert ["abcdefgh", "abcdefgi", "xyz"] == [line.split()[0] for line in lines if "(shared)" in line]
+
+
+def test_a_time_of_another_day_has_its_date() -> None:
+    """What is not of today says its day and zone."""
+    assert {
+        "2026-03-01T23:59:59Z": "23:59:59",
+        "2026-02-28T23:59:59Z": "2026-02-28 23:59:59 UTC",
+        "2026-03-02T00:30:00+01:00": "23:30:00",
+        "soon": "soon",
+        None: "-",
+    } == {
+        at: show_clock(at, "2026-03-01T10:00:00+00:00")
+        for at in (
+            "2026-03-01T23:59:59Z",
+            "2026-02-28T23:59:59Z",
+            "2026-03-02T00:30:00+01:00",
+            "soon",
+            None,
+        )
+    }
+
+
+def test_what_has_a_line_of_its_own_is_no_finding() -> None:
+    """A refused policy and a hold are told once, in full."""
+    said = [
+        {"type": kind, "status": False, "reason": "r", "message": "again", "since": None}
+        for kind in ("PolicyAccepted", "CapacityFree")
+    ]
+
+    lines = shown(FULL | {"conditions": said})[1]
+
+    assert not any("again" in line or "PolicyAccepted" in line for line in lines)
+    assert any("is not in force" in line for line in lines)
+    assert any(line.startswith("HOLD") for line in lines)
 
 
 def test_unknown_is_a_dash() -> None:
@@ -179,9 +277,9 @@ def test_unknown_is_a_dash() -> None:
     assert 1 == code
     assert [
         "http://127.0.0.1:8000  NOT READY  snapshot - s old, last tick -",
-        "policy  -",
-        "budget  -",
-        "decided -",
+        "policy    -",
+        "budget    -",
+        "decided   -",
         "pools: not known yet",
     ] == lines
 
@@ -198,7 +296,7 @@ def test_a_controller_that_is_gone_is_said_first(age: float | None, words: str) 
 
     assert 0 == code
     assert f"controller NOT reachable: {words}; requests are served, capacity does not move" == lines[0]
-    assert "budget  6 of 8 accelerators" in lines
+    assert "budget    6 of 8 accelerators" in lines
 
 
 def test_a_hold_without_an_end() -> None:
@@ -207,29 +305,30 @@ def test_a_hold_without_an_end() -> None:
 
     lines = shown(FULL | {"hold": hold})[1]
 
-    assert lines[3].startswith("HOLD    by metrics_loss since 2026-03-01 09:00:00 UTC, ")
-    assert lines[3].endswith("until it is released or its cause is gone: load test")
+    assert (
+        "HOLD      by metrics_loss since 09:00:00, until it is released or its cause is gone: load test"
+    ) == lines[4]
 
 
 def test_a_hold_that_says_no_name() -> None:
     """`who` may be absent, as in the contract of the status."""
     hold = {key: value for key, value in FULL["hold"].items() if key != "who"}
 
-    assert any(line.startswith("HOLD    by operator since") for line in shown(FULL | {"hold": hold})[1])
+    assert any(line.startswith("HOLD      by operator since") for line in shown(FULL | {"hold": hold})[1])
 
 
 def test_a_revision_in_shadow() -> None:
     """That a revision only decides is said beside the one that acts."""
     lines = shown(FULL | {"policy": FULL["policy"] | {"shadow_revision": 9}})[1]
 
-    assert "        revision 9 is in shadow: it decides, and nothing acts on it" in lines
+    assert "          revision 9 is in shadow: it decides, and nothing acts on it" in lines
 
 
 def test_parts_that_nobody_knows() -> None:
-    """Before the controller's first word overrides and moves are null: no table is shown for them."""
+    """Before the controller's first word overrides and moves are null: nothing is shown of them."""
     lines = shown(FULL | {"overrides": None, "moves": None})[1]
 
-    assert not any(line.startswith((" move", " override")) for line in lines)
+    assert not any(line.startswith(("moves", "override")) for line in lines)
 
 
 def test_an_error_without_a_place() -> None:
@@ -239,15 +338,46 @@ def test_an_error_without_a_place() -> None:
 
     lines = shown(FULL | {"policy": policy})[1]
 
-    assert "        the file is not in force: the file is gone" in lines
+    assert "          the file is not in force: the file is gone" in lines
 
 
 def test_a_narrow_window_cuts_nothing() -> None:
-    """In 80 columns cells are folded, never cut."""
+    """In 80 columns words wrap under their own beginning, and nothing is cut."""
     lines = shown(FULL, width=80)[1]
 
     assert not any("…" in line for line in lines)
     assert all(len(line) <= 80 for line in lines)
+    assert [
+        "moves     m-3 draining 2m: plain -> budget, 1, surplus; waits for 1 replica of",
+        "          plain to drain",
+    ] == lines[-2:]
+    heads = [line.split() for line in lines if line.startswith(("pool ", "replica "))]
+    assert [9, 7, 10] == [len(head) for head in heads]
+
+
+def test_watch_without_a_terminal() -> None:
+    """What cannot be redrawn is said at once, before the service is asked: exit code 2."""
+    done = run("status", "--watch", url=NOWHERE)
+
+    assert (2, "") == (done.exit_code, done.stdout)
+    assert (
+        "error: --watch needs a terminal that it can redraw; the output is none\nmend: leave --watch out\n"
+        == done.stderr
+    )
+
+
+def test_watch_says_that_nobody_answers() -> None:
+    """While the service is away, what to do stands where the status would; it is asked again."""
+    shown = str(picture(NOWHERE))
+
+    assert shown.startswith(f"no answer from {NOWHERE}: ")
+    assert shown.endswith(f"; asked again every second\nmend: {MEND}")
+
+
+def test_watch_says_that_the_service_refuses() -> None:
+    """An error of the service is shown in its own words."""
+    with serving({}) as service:
+        assert "nothing at /admin/status; asked again every second" == str(picture(service.url))
 
 
 @pytest.mark.parametrize("form", [["-o", "json"], ["--json"], ["--json", "--watch"]])

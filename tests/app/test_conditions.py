@@ -155,6 +155,28 @@ def test_a_move_that_was_given_up() -> None:
     assert found("MovesOnTime", moves=[MOVE, late])["status"] is True
 
 
+@pytest.mark.parametrize(
+    ("speculative", "plain", "expected"),
+    [
+        ((3, 3, 0), (1, 1, 0), True),
+        ((3, 2, 0), (1, 1, 0), False),
+        ((3, 3, 0), (1, 1, 1), False),
+        ((3, 3, 0), (1, None, None), False),
+        ((None, 3, 0), (None, 1, 0), False),
+    ],
+)
+def test_a_late_move_that_came_to_its_end(
+    speculative: tuple[int | None, ...], plain: tuple[int | None, ...], expected: bool
+) -> None:
+    """True again once both pools run what they are meant to and nothing drains; unknown proves nothing."""
+    pools = {
+        role: dict(zip(("target", "running", "draining"), counts, strict=True)) | {"replicas": []}
+        for role, counts in (("speculative", speculative), ("plain", plain))
+    }
+    late = MOVE | {"state": "timed_out", "waiting_for": "1 replica of plain to start"}
+    assert expected is found("MovesOnTime", moves=[late], pools=pools)["status"]
+
+
 def test_a_state_that_cannot_be_written() -> None:
     """The store's own words."""
     assert (False, "CannotWrite", "the disk is full") == said("StateKept", store_problem="the disk is full")

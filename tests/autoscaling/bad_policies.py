@@ -328,7 +328,7 @@ BAD_EDITS = [
         "    maxCutShare: 50",
         51,
         "spec.guardrails.maxCutShare",
-        "must be at most 1, given 50",
+        "must be at most 1, given 50; it is a share: write 0.5",
     ),
     bad(
         "ttft_in_milliseconds",
@@ -389,10 +389,10 @@ BAD_EDITS = [
     bad(
         "window_in_milliseconds",
         "stabilizationWindowSeconds: 300",
-        "stabilizationWindowSeconds: 300000",
+        "stabilizationWindowSeconds: 400000",
         33,
         "spec.behavior.scaleDown.stabilizationWindowSeconds",
-        "is in seconds, at most 3600, given 300000; is this milliseconds?",
+        "is in seconds, at most 3600, given 400000; is this milliseconds?",
     ),
     bad(
         "retry_after_zero",

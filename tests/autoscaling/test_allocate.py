@@ -80,7 +80,21 @@ def test_of_two_short_pools_the_shorter_gets_the_free_budget() -> None:
         (policy(), both(4, 4), 15, "no_donor", "plain needs its replicas (demand 15, limit 8 x 4)"),
         (policy(), both(4, 4), None, "no_donor", "what plain needs is unknown (demand unknown, limit 8 x 4)"),
         (policy(plain=rules(4)), both(4, 4), 0, "at_minimum", "plain has 4 replicas and its minimum is 4"),
+        (
+            policy(plain=rules(4, bound_by="schedule night")),
+            both(4, 4),
+            0,
+            "at_minimum",
+            "plain has 4 replicas and its minimum is 4 by schedule night",
+        ),
         (policy(speculative=rules(maximum=4)), both(4, 4), 0, "at_maximum", "has its maximum of 4"),
+        (
+            policy(speculative=rules(maximum=4, bound_by="override o1")),
+            both(4, 4),
+            0,
+            "at_maximum",
+            "has its maximum of 4 by override o1",
+        ),
     ],
 )
 def test_a_refusal_has_its_reason(
@@ -90,6 +104,63 @@ def test_a_refusal_has_its_reason(
     step = wanted(given_policy, sizes, 60, plain)
     assert (reason, sizes) == (step.reason, step.targets)
     assert f"speculative is short (demand 60, limit 8 x 4), but {detail}" == step.detail
+
+
+@pytest.mark.parametrize(
+    ("given_policy", "plain", "waits_for"),
+    [
+        (policy(), 30, "plain to need fewer replicas, or a higher budget.max"),
+        (
+            policy(plain=rules(4, bound_by="schedule night")),
+            0,
+            "speculative to need fewer replicas, a higher budget.max, "
+            "or a lower minimum of plain (in force by schedule night)",
+        ),
+        (
+            policy(speculative=rules(maximum=4)),
+            0,
+            "a higher maximum of speculative (in force by pools)",
+        ),
+    ],
+)
+def test_a_refusal_names_the_way_out(given_policy: PolicyInForce, plain: int, waits_for: str) -> None:
+    """What would have to change, and what set the bound."""
+    assert waits_for == wanted(given_policy, both(4, 4), 60, plain).waits_for
+
+
+def test_an_exchange_that_passes_a_minimum_says_how_many_would_go() -> None:
+    """One above its minimum is not enough where two have to go."""
+    given_policy = policy(speculative=rules(accelerators=2), plain=rules(3))
+    step = wanted(given_policy, both(2, 4), 30, 0)
+    expected = (
+        "speculative is short (demand 30, limit 8 x 2), "
+        "but plain has 4 replicas, would give 2 and its minimum is 3"
+    )
+    assert ("at_minimum", expected) == (step.reason, step.detail)
+
+
+@pytest.mark.parametrize(
+    ("speculative", "plain", "unknown"),
+    [
+        (None, 20, "the demand of speculative is unknown"),
+        (None, None, "the demand of speculative and the demand of plain are unknown"),
+    ],
+)
+def test_an_unknown_need_is_not_called_enough(
+    speculative: int | None, plain: int | None, unknown: str
+) -> None:
+    """No pool is known to be short is not the same as no pool is short."""
+    step = wanted(policy(), both(4, 4), speculative, plain)
+    assert ("steady", f"no pool is known to be short: {unknown}") == (step.reason, step.detail)
+
+
+def test_an_objective_is_told_with_both_values() -> None:
+    """What it is, what it would be with fewer replicas, and what is promised."""
+    step = wanted(policy(plain=rules(ttft_s=5.0)), both(4, 4), 60, 4, ttft_p95_s=4.0)
+    assert step.detail.endswith(
+        "plain would leave its objective: "
+        "TTFT is 4 s and would be about 5.3 s with 3 replicas; the objective is 5 s"
+    )
 
 
 @pytest.mark.parametrize(
@@ -154,4 +225,5 @@ def test_unassigned_budget_is_wanted_before_all_else() -> None:
 )
 def test_replicas_of_unequal_accelerators(sizes: Sizes, receiver: Any, count: int, expected: Sizes) -> None:
     """The other pool gives as many whole replicas as the receiver's need beyond what is free."""
-    assert expected == grown(sizes, receiver, count, policy(speculative=rules(accelerators=2)))
+    found = grown(sizes, receiver, count, policy(speculative=rules(accelerators=2)))
+    assert (expected, [SPEC, PLAIN]) == (found, list(found))

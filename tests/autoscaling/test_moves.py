@@ -171,7 +171,7 @@ def test_the_start_of_the_receiver_is_noted_once() -> None:
     [
         (both(4, 4), both(5, 3), "1 replica moves from plain"),
         (both(4, 4), both(2, 6), "2 replicas move from speculative"),
-        (both(2, 4), both(3, 2), "2 replicas of plain for 1 replica of speculative"),
+        (both(2, 4), both(3, 2), "speculative 2 -> 3, plain 4 -> 2"),
         (both(4, 4), both(4, 6), "2 replicas of plain added from free budget"),
         (both(4, 4), both(3, 4), "1 replica of speculative given back"),
         (both(4, 4), both(3, 3), "speculative 4 -> 3, plain 4 -> 3"),

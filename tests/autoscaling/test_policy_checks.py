@@ -370,3 +370,57 @@ def test_a_schedule_that_puts_bounds_back_has_an_effect() -> None:
     day = schedule("day", "Mon", "08:00", "18:00", "speculative: {minReplicas: 2}")
     assert [] == warnings(scheduled(day, lunch))
     assert ["spec.schedules[0].pools"] == [field for field, _ in warnings(scheduled(lunch, day))]
+
+
+def test_a_later_schedule_that_asks_less_is_a_warning() -> None:
+    """Two places whose hours overlap, where the later one takes away what the earlier one asks."""
+    berlin = schedule("berlin", "Mon", "08:00", "18:00", "plain: {minReplicas: 3}")
+    ny = schedule("ny", "Mon", "08:00", "18:00", "plain: {minReplicas: 2}", "America/New_York")
+    apart = schedule("ny", "Tue", "08:00", "18:00", "plain: {minReplicas: 2}", "America/New_York")
+    words = (
+        "is 2, below minReplicas 3 of berlin: ny lowers what berlin asks while both hold; the later one wins"
+    )
+    assert [("spec.schedules[1].pools.plain.minReplicas", words)] == warnings(scheduled(berlin, ny))
+    assert [] == warnings(scheduled(ny, berlin))
+    assert [] == warnings(scheduled(berlin, apart))
+
+
+def test_a_move_that_is_given_up_before_its_drain_is_late_is_a_warning() -> None:
+    """The drain of each pool has to fit the time of a move."""
+    text = edit("    maxStepReplicas: 1", "    maxStepReplicas: 1\n    moveTimeoutSeconds: 300")
+    assert [] == warnings(text)
+    words = "a move is given up while its replicas may still finish their answers"
+    assert [
+        (
+            "spec.guardrails.moveTimeoutSeconds",
+            f"is 200, below drainTimeoutSeconds 300 of {role}: {words}",
+        )
+        for role in ("plain", "speculative")
+    ] == warnings(text.replace("moveTimeoutSeconds: 300", "moveTimeoutSeconds: 200"))
+
+
+def test_a_surge_that_holds_no_replica_is_a_warning() -> None:
+    """One accelerator above the budget starts no replica of two."""
+    text = edit("  bootstrap:\n    speculative: 2\n", "  surgeSlots: 1\n  bootstrap:\n    speculative: 1\n")
+    assert [] == warnings(text)
+    text = text.replace(
+        "maxReplicas: 3\n      limits", "maxReplicas: 1\n      acceleratorsPerReplica: 2\n      limits"
+    )
+    text = text.replace("      minReplicas: 2\n      until", "      minReplicas: 1\n      until")
+    assert (
+        "spec.surgeSlots",
+        "is 1, below acceleratorsPerReplica 2 of speculative: alone it lets no replica of that pool start",
+    ) in warnings(text)
+
+
+def test_an_override_that_hardly_ends_is_a_warning() -> None:
+    """More than a year ahead is no exception any more."""
+    year = 366 * 86_400.0
+    assert [] == warnings(GOOD, UNTIL - year)
+    assert [
+        (
+            "spec.overrides[0].until",
+            "is 2036-12-01T00:00:00Z, more than a year ahead; "
+            "what should last belongs into the pool's bounds or a schedule",
+        )
+    ] == warnings(GOOD, UNTIL - year - 1.0)

@@ -90,7 +90,20 @@ def test_another_spelling_of_the_same_is_no_difference() -> None:
         ),
         ("spec.budget.max", 8, 5, "lowers the budget: replicas on up to 3 accelerators may drain"),
         ("spec.budget.max", 8, 9, "raises the budget by 1 accelerator; acts at the next tick"),
-        ("spec.budget.min", 8, 6, "acts at the next tick"),
+        (
+            "spec.budget.min",
+            8,
+            6,
+            "lowers what is kept assigned by 2 accelerators: replicas that nobody needs may drain; "
+            "acts at the next tick",
+        ),
+        ("spec.budget.min", 6, 7, "raises what is kept assigned by 1 accelerator; acts at the next tick"),
+        (
+            "spec.pools.plain.acceleratorsPerReplica",
+            1,
+            2,
+            "is refused by a running service unless its pools were set up so: change the settings first",
+        ),
         ("spec.mode", "enforce", "hold", "acts at the next tick: targets stay as they are"),
         ("spec.mode", "hold", "enforce", "acts at the next tick: this revision moves capacity"),
         (
@@ -181,6 +194,14 @@ def test_overrides_are_matched_by_name() -> None:
         "spec.overrides[launch].replicas", 3, 4, "acts at the next tick, until it ends"
     )
     assert only(one, policy()).effect == "acts at the next tick: what it gave is no longer asked for"
+
+
+def test_what_is_not_given_is_not_shown() -> None:
+    """A new override is shown with the values that it has."""
+    added = only(policy(), policy({"spec.overrides": [override("launch", "plain", replicas=3)]}))
+    text = render([added])
+    assert '"replicas": 3' in text
+    assert "null" not in text
 
 
 def test_scaling_policies_are_one_value() -> None:

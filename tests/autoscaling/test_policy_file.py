@@ -127,8 +127,13 @@ def test_every_beginning_of_a_file_is_refused() -> None:
         ),
         (
             "stabilizationWindowSeconds: 30\n",
-            "stabilizationWindowSeconds: 300000\n",
-            "is in seconds, at most 3600, given 300000; is this milliseconds?",
+            "stabilizationWindowSeconds: 400000\n",
+            "is in seconds, at most 3600, given 400000; is this milliseconds?",
+        ),
+        (
+            "afterSeconds: 10",
+            "afterSeconds: 20",
+            "is in seconds, at most 10, given 20",
         ),
         (
             "ttftSeconds: 1.0",
@@ -292,3 +297,47 @@ def test_any_value_anywhere_is_read_or_refused(data: st.DataObject) -> None:
         here = here[key]
     read = read_policy(yaml.safe_dump(plain))
     assert (read.policy is None) == bool(read.problems)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("cooldownSeconds: 60", "cooldown: 60", "there is no such field; did you mean cooldownSeconds?"),
+        ("above: 0.85", "above: 85", "must be at most 4, given 85; it is a share: write 0.85"),
+        ("above: 0.85", "above: 5", "must be at most 4, given 5"),
+        (
+            "{above: 0.85, below: 0.6}",
+            "{above: 0.5}",
+            "is 0.5, and below is 0.6 by default, not below above: give below too",
+        ),
+        (
+            "maxStepReplicas: 1",
+            "maxStepReplicas: 6.0",
+            "must be a whole number, given the number 6.0; write 6",
+        ),
+        (
+            "[Mon, Tue, Wed, Thu, Fri]",
+            "Mon-Fri",
+            "must be a list, given the text 'Mon-Fri'; write [Mon, Tue, Wed, Thu, Fri]",
+        ),
+        ("[Mon, Tue, Wed, Thu, Fri]", "Monday", "must be a list, given the text 'Monday'; write [Mon]"),
+        (
+            "[Mon, Tue, Wed, Thu, Fri]",
+            "[Monday]",
+            "must be Mon, Tue, Wed, Thu, Fri, Sat or Sun, given the text 'Monday'; write Mon",
+        ),
+        (
+            "[Mon, Tue, Wed, Thu, Fri]",
+            "[Sat-Mon]",
+            "must be Mon, Tue, Wed, Thu, Fri, Sat or Sun, given the text 'Sat-Mon'; write Sat, Sun, Mon",
+        ),
+        (
+            "[Mon, Tue, Wed, Thu, Fri]",
+            "weekdays",
+            "must be a list, given the text 'weekdays'; write for example [Mon, Tue]",
+        ),
+    ],
+)
+def test_a_usual_slip_says_what_to_write(old: str, new: str, expected: str) -> None:
+    """What was probably meant, as it has to be written."""
+    assert [expected] == [problem.message for problem in read_policy(edit(old, new)).problems]

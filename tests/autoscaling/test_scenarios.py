@@ -168,10 +168,7 @@ def test_two_plain_replicas_for_one_speculative_of_two() -> None:
         4,
     )
     (there,) = world.run(100, speculative=16, plain=4)
-    assert (
-        "speculative is short (demand 16, limit 8 x 2): 2 replicas of plain for 1 replica of speculative"
-        == (there.summary)
-    )
+    assert "speculative is short (demand 16, limit 8 x 2): speculative 2 -> 3, plain 4 -> 2" == there.summary
     assert both(3, 2) == world.running()
     back, rest = world.run(200, speculative=2, plain=16)
     assert "plain is short (demand 16, limit 8 x 2): 1 replica moves from speculative" == back.summary
@@ -266,3 +263,29 @@ def test_a_limit_of_change_spreads_a_large_step() -> None:
     assert both(5, 3) == first.targets
     assert both(6, 2) == second.targets
     assert 300.0 == second.move.at - first.move.at
+
+
+def test_a_limit_below_a_whole_exchange_lets_one_move_per_period() -> None:
+    """A limit of one replica of plain frees nothing for a speculative one of two: two go in a period."""
+    world = World(
+        policy(
+            speculative=rules(maximum=5, accelerators=2),
+            plain=rules(maximum=8),
+            budget=10,
+            bootstrap=both(1, 8),
+            scale_up=AT_ONCE,
+            scale_down=ScaleRule(0.0, (Limit(1, 200.0),)),
+            cooldown_s=0.0,
+        ),
+        1,
+        8,
+    )
+    first, second = world.run(350, speculative=30, plain=2)
+    assert (both(2, 6), both(3, 4)) == (first.targets, second.targets)
+    assert 200.0 == second.move.at - first.move.at
+    waiting = [decision for decision in world.decisions if decision.reason is Reason.BEHAVIOR]
+    assert [] != waiting
+    assert waiting[0].summary.startswith(
+        "speculative is short (demand 30, limit 8 x 2), but "
+        "scaleDown allows plain 2 replicas in 200 s; the next 2 in "
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -116,4 +117,11 @@ def test_the_numbers_are_a_step() -> None:
     signals = {SPEC: signal(30.0), PLAIN: signal(None, 2, None)}
     step = numbers(both(4, 2), signals, policy())
     assert ("signals", "shortfall", both(4, 2)) == (step.name, step.reason, step.targets)
-    assert "speculative demand 30, limit 8 x 4; plain demand unknown, limit unknown x 2" == step.detail
+    assert (
+        "speculative: utilization unknown, short above 0.85 (demand 30, limit 8 x 4); "
+        "plain: utilization unknown, short above 0.85 (demand unknown, limit unknown x 2)"
+    ) == step.detail
+    known = numbers(
+        both(4, 2), {SPEC: replace(signal(30.0), utilization=0.9375), PLAIN: signal(4.0)}, policy()
+    )
+    assert known.detail.startswith("speculative: utilization 0.94, short above 0.85 (demand 30, limit 8 x 4)")

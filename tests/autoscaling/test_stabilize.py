@@ -14,13 +14,15 @@ from autoscaling.decisions import (
     MoveState,
     Observation,
     PolicyInForce,
+    PoolObservation,
     Reason,
     ScaleRule,
     Signal,
     Sizes,
     Step,
 )
-from autoscaling.stabilize import allowed, changed, stabilize, watch
+from autoscaling.limits import allowed, changed
+from autoscaling.stabilize import stabilize, watch
 from tests.autoscaling.worlds import (
     AT_ONCE,
     EAGER,
@@ -152,13 +154,101 @@ def test_nothing_left_of_a_move_is_said() -> None:
     memory = remembered(**READY, changes=(Change(950.0, SPEC, 1, 3),))
     step = settle(both(5, 3), memory)
     assert ("behavior_limit", both(4, 4)) == (step.reason, step.targets)
+    assert "scaleUp allows speculative 1 replica in 60 s; the next one in 10 s" == step.detail
+    assert "room under scaleUp for speculative" == step.waits_for
 
 
-def test_a_cut_that_unequal_accelerators_make() -> None:
-    """A donor limit of one replica of one accelerator gives no receiver of two anything."""
+@pytest.mark.parametrize(
+    ("up", "down", "detail"),
+    [
+        (
+            ScaleRule(0.0, (Limit(1, 60.0), Limit(2, 600.0)), "Min"),
+            AT_ONCE,
+            "scaleUp allows speculative 2 replicas in 600 s; the next one in 540 s",
+        ),
+        (
+            ScaleRule(0.0, (Limit(1, 60.0), Limit(25, 300.0, percent=True))),
+            AT_ONCE,
+            "scaleUp allows speculative 1 replica in 60 s; the next one in 50 s",
+        ),
+        (
+            ScaleRule(0.0, (Limit(3, 60.0),)),
+            ScaleRule(0.0, (Limit(25, 120.0, percent=True),)),
+            "scaleDown allows plain 2 replicas in 120 s; the next one in 60 s",
+        ),
+    ],
+)
+def test_the_rule_that_allows_no_more_is_named(up: ScaleRule, down: ScaleRule, detail: str) -> None:
+    """Direction, pool, the limit that counts and when it lets go; of two rules the later one."""
+    changes = (
+        Change(940.0, SPEC, 1, 2),
+        Change(940.0, PLAIN, -1, 6),
+        Change(990.0, SPEC, 1, 3),
+        Change(990.0, PLAIN, -1, 5),
+    )
+    rules = policy(scale_up=up, scale_down=down, cooldown_s=0.0)
+    step = settle(both(5, 3), remembered(**READY, changes=changes), rules=rules)
+    assert ("behavior_limit", detail) == (step.reason, step.detail)
+
+
+@pytest.mark.parametrize(
+    ("changes", "detail"),
+    [
+        (
+            {"scale_down": ScaleRule(0.0, (), "Disabled")},
+            "scaleDown is Disabled: plain never gives for demand",
+        ),
+        (
+            {"scale_up": ScaleRule(0.0, (Limit(4, 60.0),), "Disabled")},
+            "scaleUp is Disabled: speculative never receives for demand",
+        ),
+    ],
+)
+def test_a_disabled_direction_never_moves(changes: dict[str, ScaleRule], detail: str) -> None:
+    """No time helps, only an edit."""
+    step = settle(both(5, 3), remembered(**READY), rules=policy(**(EAGER | changes)))
+    assert ("behavior_limit", both(4, 4), detail, "an edit of the policy") == (
+        step.reason,
+        step.targets,
+        step.detail,
+        step.waits_for,
+    )
+
+
+@pytest.mark.parametrize(
+    ("observed", "plan", "detail"),
+    [
+        (pool(running=3, starting=1), both(4, 4), "3 of 4 replicas of speculative are running"),
+        (
+            pool(running=3),
+            both(3, 4),
+            "3 of 4 replicas of speculative run; the fourth waits for an accelerator",
+        ),
+        (
+            pool(running=2),
+            both(2, 4),
+            "2 of 4 replicas of speculative run; 2 replicas wait for an accelerator",
+        ),
+        (
+            pool(running=3),
+            both(4, 4),
+            "3 of 4 replicas of speculative run; the fourth has not begun to start",
+        ),
+    ],
+)
+def test_what_a_missing_replica_waits_for(observed: PoolObservation, plan: Sizes, detail: str) -> None:
+    """It is starting only if one does; else it waits for an accelerator, or Ray Serve has yet to begin."""
+    memory = remembered(**READY, plan=plan)
+    step = settle(both(5, 3), memory, observation=seen(speculative=observed))
+    assert ("still_starting", detail) == (step.reason, step.detail)
+
+
+def test_no_limit_is_below_a_whole_exchange() -> None:
+    """A donor limit of one replica of one accelerator lets two go for a receiver of two."""
     rules = policy(**(EAGER | {"scale_down": ScaleRule(0.0, (Limit(1, 60.0),))}), budget=12)
     rules = replace(rules, pools={**rules.pools, SPEC: replace(rules.pools[SPEC], accelerators=2)})
-    assert "behavior_limit" == settle(both(5, 2), remembered(**READY), rules=rules).reason
+    step = settle(both(5, 2), remembered(**READY), rules=rules)
+    assert ("shortfall", both(5, 2)) == (step.reason, step.targets)
 
 
 @pytest.mark.parametrize(

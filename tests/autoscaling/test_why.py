@@ -19,7 +19,8 @@ from autoscaling.decisions import (
     Step,
 )
 from autoscaling.types import Role
-from autoscaling.why import HOLD_ENDS, HOLDERS, MOVES, REASONS, explain_decision, explain_move
+from autoscaling.why import explain_decision, explain_move
+from autoscaling.why_words import HOLD_ENDS, HOLDERS, MOVES, REASONS
 
 WALL = 1_800_000_000.0  # 2027-01-15T08:00:00Z
 SPECULATIVE, PLAIN = Role.SPECULATIVE, Role.PLAIN
@@ -71,14 +72,15 @@ def test_a_decision_with_a_move() -> None:
     expected = """\
 decision 42 at 2027-01-15T08:00:00Z, policy revision 7: 1 replica moves from plain to speculative
 seen:
-  speculative: 4 replicas; demand 36 of 32 sequences that they serve inside their limits; utilization 1.12
-  plain: 4 replicas; demand unknown of unknown sequences that they serve inside their limits; \
+  speculative: target 4; demand 36 of 32 sequences that so many replicas serve inside their limits; \
+utilization 1.12
+  plain: target 4; demand unknown of unknown sequences that so many replicas serve inside their limits; \
 utilization unknown
 steps:
-  know: no pool is short (steady); then speculative 4, plain 4
-  want: the demand of a pool stayed above what it can serve (shortfall) (speculative has 1.12 of 0.85); then \
+  know: enough is known (steady); then speculative 4, plain 4
+  want: a pool is above utilization.above (shortfall) (speculative has 1.12 of 0.85); then \
 speculative 5, plain 3
-decided: speculative 5, plain 3, because the demand of a pool stayed above what it can serve (shortfall)
+decided: speculative 5, plain 3, because a pool is above utilization.above (shortfall)
 published until the rest may follow: speculative 4, plain 3
 budget: 8 accelerators
 move m3 begins: 1 replica from plain to speculative, draining: \
@@ -97,11 +99,27 @@ def test_builtins_read_like_json() -> None:
 def test_a_steady_decision_waits_for_nothing() -> None:
     """No plan line when the plan is the targets, no move, no hold."""
     steady = replace(
-        DECISION, reason=Reason.STEADY, targets=BEFORE, plan=BEFORE, steps=(), move=None, begun=False
+        DECISION,
+        reason=Reason.STEADY,
+        targets=BEFORE,
+        plan=BEFORE,
+        steps=(
+            Step("know", Reason.STEADY, BEFORE, "Ray Serve's targets are taken over"),
+            Step("bounds", Reason.STEADY, BEFORE),
+            Step("want", Reason.STEADY, BEFORE, "no pool is short"),
+            Step("stabilize", Reason.STEADY, BEFORE),
+        ),
+        signals={SPECULATIVE: Signal(8.0, 32.0, 0.25, 4), PLAIN: Signal(0.0, 32.0, 0.0, 4)},
+        move=None,
+        begun=False,
     )
     text = explain_decision(record(steady)).splitlines()
     assert text[4:] == [
         "steps:",
+        "  know: enough is known (steady) (Ray Serve's targets are taken over); then speculative 4, plain 4",
+        "  bounds: both pools are inside their bounds and the budget (steady); then speculative 4, plain 4",
+        "  want: no pool is short (steady); then speculative 4, plain 4",
+        "  stabilize: no pool is short (steady); then speculative 4, plain 4",
         "decided: speculative 4, plain 4, because no pool is short (steady)",
         "budget: 8 accelerators",
         "waits for: nothing; the next tick decides anew",
@@ -129,8 +147,9 @@ def test_a_hold_says_who_and_until_when() -> None:
         (Reason.COOLDOWN, "the end of the cooldown"),
         (Reason.BEHAVIOR, "room under the policy's scaleUp and scaleDown"),
         (Reason.IN_FLIGHT, "the end of the move that is on its way"),
-        (Reason.STARTING, "the replicas that are starting"),
-        (Reason.NO_DONOR, "nothing; the next tick decides anew"),
+        (Reason.STARTING, "the replicas that are missing"),
+        (Reason.NO_DONOR, "the other pool to need fewer replicas, or a higher budget.max"),
+        (Reason.STEADY, "nothing; the next tick decides anew"),
     ],
 )
 def test_what_a_decision_without_a_move_waits_for(reason: Reason, expected: str) -> None:
@@ -142,12 +161,49 @@ def test_what_a_decision_without_a_move_waits_for(reason: Reason, expected: str)
     assert "move m3 was the last one: 1 replica from plain to speculative, done: complete\n" in text
 
 
+def test_a_step_says_what_it_waits_for() -> None:
+    """Its own words count before those of the reason."""
+    step = Step("want", Reason.AT_MAXIMUM, BEFORE, "", "a higher maximum of speculative (in force by pools)")
+    waiting = replace(DECISION, reason=Reason.AT_MAXIMUM, steps=(step,), move=None, begun=False)
+    text = explain_decision(record(waiting))
+    assert text.endswith("waits for: a higher maximum of speculative (in force by pools)\n")
+
+
+def test_what_is_unknown_is_not_called_enough() -> None:
+    """With a pool whose utilization is unknown nobody knows that no pool is short."""
+    said = "no pool is known to be short: the demand of plain is unknown"
+    steps = (Step("want", Reason.STEADY, BEFORE, said), Step("stabilize", Reason.STEADY, BEFORE))
+    steady = replace(DECISION, reason=Reason.STEADY, targets=BEFORE, steps=steps, move=None, begun=False)
+    text = explain_decision(record(steady))
+    assert f"  want: {said} (steady); then speculative 4, plain 4\n" in text
+    assert "  stabilize: no pool is known to be short (steady); then speculative 4, plain 4\n" in text
+    assert "because no pool is known to be short (steady)\n" in text
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        ((1, 4), (2, 2), "speculative 1 -> 2, plain 4 -> 2"),
+        ((4, 4), (5, 5), "speculative 4 -> 5, plain 4 -> 5"),
+        ((4, 4), (5, 3), "1 replica from plain to speculative"),
+    ],
+)
+def test_a_move_of_unequal_counts_has_its_sizes(
+    before: tuple[int, int], after: tuple[int, int], expected: str
+) -> None:
+    """One count says it only where one pool gives what the other gets; speculative comes first."""
+    sizes = [{PLAIN: plain, SPECULATIVE: speculative} for speculative, plain in (before, after)]
+    move = replace(MOVE, before=sizes[0], after=sizes[1])
+    assert explain_move(record(move)).startswith(f"move m3: {expected}\n")
+    assert f"before: speculative {before[0]}, plain {before[1]}\n" in explain_move(record(move))
+
+
 def test_a_move_on_its_way() -> None:
     """Why, from what to what, how far it is and what it waits for."""
     expected = """\
 move m3: 1 replica from plain to speculative
 begun at 2027-01-15T08:00:00Z under policy revision 7
-why: the demand of a pool stayed above what it can serve (shortfall)
+why: a pool is above utilization.above (shortfall)
 before: speculative 4, plain 4
 after: speculative 5, plain 3
   41 s after its begin the replicas that go had drained
@@ -192,7 +248,8 @@ def test_every_word_can_be_explained(reason: Reason, state: MoveState) -> None:
     """The tables are total, so that no record is without a sentence."""
     move = replace(MOVE, reason=reason, state=state, waiting_for="")
     assert f"why: {REASONS[reason]} ({reason})\n" in explain_move(record(move))
-    text = explain_decision(record(replace(DECISION, reason=reason, move=move)))
+    signals = {SPECULATIVE: Signal(36.0, 32.0, 1.125, 4)}
+    text = explain_decision(record(replace(DECISION, reason=reason, move=move, signals=signals)))
     assert f"because {REASONS[reason]} ({reason})\n" in text
     assert f"{state}: {MOVES[state]}" in text
 

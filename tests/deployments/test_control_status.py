@@ -39,7 +39,10 @@ def folder(tmp_path: Path) -> Path:
 
 def status(world: World) -> Any:
     """As it leaves the service: plain JSON without NaN."""
-    found = control_status(world.settings, world.loop.state, world.loop.serve, world.loop.default, world.wall)
+    loop = world.loop
+    found = control_status(
+        world.settings, loop.state, loop.serve, loop.default, now=world.now, wall=world.wall
+    )
     return json.loads(json.dumps(found, allow_nan=False))
 
 
@@ -72,9 +75,16 @@ async def test_before_anything_is_known(folder: Path) -> None:
         "shadow_decision": None,
         "precedence": None,
     } == status(world)
-    assert {"target": None, "planned": None, "serve_target": None, "clamped_by": None} == pool_words(
-        world.loop.state, PLAIN, None
-    )
+    assert {
+        "target": None,
+        "planned": None,
+        "serve_target": None,
+        "clamped_by": None,
+        "demand": None,
+        "capacity": None,
+        "utilization": None,
+        "short_seconds": None,
+    } == pool_words(world.loop.state, PLAIN, None, world.now)
 
 
 async def test_a_service_that_runs(folder: Path) -> None:
@@ -103,9 +113,27 @@ async def test_a_service_that_runs(folder: Path) -> None:
     assert (
         "hold > override > schedule > pools; now speculative by pools; plain by pools" == found["precedence"]
     )
-    assert {"target": 2, "planned": 2, "serve_target": 2, "clamped_by": None} == pool_words(
-        world.loop.state, PLAIN, world.loop.serve
-    )
+    assert {
+        "target": 2,
+        "planned": 2,
+        "serve_target": 2,
+        "clamped_by": None,
+        "demand": 0.0,
+        "capacity": 16.0,
+        "utilization": 0.0,
+        "short_seconds": None,
+    } == pool_words(world.loop.state, PLAIN, world.loop.serve, world.now)
+
+
+async def test_a_pool_that_is_short(folder: Path) -> None:
+    """What it needs, what it can serve, and since when, by the controller's own clock."""
+    world = await running(folder)
+    await world.tick(5, wanted=sizes(0, 30))
+    needs = ("demand", "capacity", "utilization", "short_seconds")
+    found = {role: pool_words(world.loop.state, role, world.loop.serve, world.now + 0.25) for role in Role}
+    assert {PLAIN: (30.0, 16.0, 1.875, 2.25), SPECULATIVE: (0.0, 16.0, 0.0, None)} == {
+        role: tuple(words[name] for name in needs) for role, words in found.items()
+    }
 
 
 async def test_a_refused_policy(folder: Path) -> None:
@@ -201,18 +229,24 @@ async def test_a_move(folder: Path) -> None:
         "from": "speculative",
         "to": "plain",
         "count": 1,
+        "before": {"speculative": 2, "plain": 2},
+        "after": {"speculative": 1, "plain": 3},
         "reason": "shortfall",
         "state": "draining",
         "waiting_for": "1 replica of speculative to drain",
+        "age_seconds": 0.0,
         "duration_seconds": None,
         "drain_seconds": None,
         "start_seconds": None,
         "revision": 1,
     } == move
     world.obey()
+    world.now += 0.25
+    assert 0.25 == status(world)["moves"][0]["age_seconds"]
+    world.now -= 0.25
     await world.settle(4)
     (move,) = status(world)["moves"]
-    assert ("done", None) == (move["state"], move["waiting_for"])
+    assert ("done", None, None) == (move["state"], move["waiting_for"], move["age_seconds"])
     assert {"done": 1} == status(world)["moves_ended"]
     assert (0.5, 0.5, 1.0) == (move["drain_seconds"], move["start_seconds"], move["duration_seconds"])
 
@@ -237,8 +271,11 @@ def test_at_most_20_moves_are_shown() -> None:
     }
     world.loop.state.moves = [move | {"id": f"m{number}"} for number in range(30)]
     assert [f"m{number}" for number in range(29, 9, -1)] == [one["id"] for one in status(world)["moves"]]
-    found = move_status(move)
-    assert (900.0, None, None, "1 replica of plain to start", None) == (
+    found = move_status(move, None)
+    assert (None, None, None, 900.0, None, None, "1 replica of plain to start", None) == (
+        found["before"],
+        found["after"],
+        found["age_seconds"],
         found["duration_seconds"],
         found["drain_seconds"],
         found["start_seconds"],
@@ -299,4 +336,4 @@ async def test_what_clamps_a_pool(
     assert in_force is not None
     rules = replace(in_force.pools[Role.PLAIN], minimum=minimum, maximum=maximum, bound_by=bound_by)
     world.loop.state.policy = replace(in_force, pools={**in_force.pools, Role.PLAIN: rules})
-    assert expected == pool_words(world.loop.state, Role.PLAIN, world.loop.serve)["clamped_by"]
+    assert expected == pool_words(world.loop.state, Role.PLAIN, world.loop.serve, world.now)["clamped_by"]

@@ -23,7 +23,7 @@ PARTS = ("decision_s", "drain_s", "start_s", "done_s", "first_token_s")
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """One move.  Decision, done and first token count from the order; drain and start are lengths."""
+    """One move.  Decision, done and first token count from the order; drain and start, after the drain, are lengths."""
 
     id: str
     source: str
@@ -75,7 +75,7 @@ def timed_move(service: Service, load: Load, pool: str, replicas: int, limit_s: 
         count=move["count"],
         decision_s=decision_s,
         drain_s=move["drained_at"] - move["at"],
-        start_s=move["ended_at"] - move["started_at"],
+        start_s=move["ended_at"] - move["drained_at"],
         done_s=decision_s + move["ended_at"] - move["at"],
         first_token_s=first_at - ordered,
     )
