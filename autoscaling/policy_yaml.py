@@ -98,9 +98,7 @@ class _Reader:
     def _value(self, event: yaml.Event, path: Path) -> Any:
         self._nodes += 1
         if self._nodes > MOST_NODES:
-            self._stop(
-                event, path, f"the file has more than {MOST_NODES} keys and values; a policy has fewer"
-            )
+            self._stop(event, (), f"the file has more than {MOST_NODES} keys and values; a policy has fewer")
         if isinstance(event, yaml.AliasEvent):
             self._refuse(event, path, f"alias *{shown_key(event.anchor or '')}: write the value out again")
             return None

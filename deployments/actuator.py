@@ -17,6 +17,7 @@ from typing import Any
 logger = logging.getLogger("ray.serve")
 
 FRESH_S = 15.0
+FORGET_S = 300.0  # a controller that is silent for so long is gone, and its epoch with it
 LOG_EVERY_S = 60.0
 LARGEST = 2**53  # whole numbers up to here are exact in the floats that metrics travel as
 
@@ -128,6 +129,8 @@ class ApplyPlan:
         self._clock = clock
         self._seen: tuple[int, int] | None = None  # the highest (epoch, seq) of a valid plan
         self._advanced_at: float | None = None  # when it last grew; None until it has
+        self._seen_at = 0.0  # when it was first seen
+        self._lower: tuple[int, int] | None = None  # the last (epoch, seq) that was refused as old
         self._logged: dict[str, float] = {}
 
     def __call__(self, contexts: Mapping[Any, Any]) -> tuple[dict[Any, int], dict[Any, Any]]:
@@ -169,17 +172,30 @@ class ApplyPlan:
         The first sight proves nothing: it may be the last word of a dead controller.  Timestamps prove
         nothing either: the clocks of two nodes may differ.
         """
-        position = (plan.epoch, plan.seq)
-        if self._seen is not None and position < self._seen:
+        position, now = (plan.epoch, plan.seq), self._clock()
+        if self._seen is not None and position < self._seen and not self._outlived_by(position, now):
             raise DoubtError("old", f"plan {position} after plan {self._seen}")
-        now = self._clock()
         if position != self._seen:
             self._advanced_at = None if self._seen is None else now
-            self._seen = position
+            self._seen, self._seen_at, self._lower = position, now, None
         if self._advanced_at is None:
             raise DoubtError("unproven", f"plan {position} has not advanced yet")
         if not 0.0 <= now - self._advanced_at <= FRESH_S:
             raise DoubtError("stale", f"plan {position} has not advanced for {now - self._advanced_at:.0f} s")
+
+    def _outlived_by(self, position: tuple[int, int], now: float) -> bool:
+        """Whether a controller of a lower epoch lives, and the highest one has long been silent.
+
+        Else an epoch that was too high, of a store that is gone, would hold the targets for ever.
+        """
+        former, self._lower = self._lower, position
+        advances = former is not None and former[0] == position[0] and former < position
+        return (
+            advances
+            and self._seen is not None
+            and position[0] < self._seen[0]
+            and now - self._seen_at >= FORGET_S
+        )
 
     def _log(self, cause: str, detail: str) -> None:
         with contextlib.suppress(Exception):

@@ -27,7 +27,7 @@ from deployments.control_shadow import evaluate_shadow, would_differ
 from deployments.control_state import ControlState, tells_more
 from deployments.default_policy import world
 from deployments.kept_state import State
-from deployments.policy_book import PolicyBook
+from deployments.policy_book import PolicyBook, PolicyEvent
 from deployments.policy_source import Seen
 from deployments.policy_use import acting_policy, default_policy
 
@@ -58,6 +58,9 @@ class ControlLoop:
         self._settings = settings
         self._ports = ports
         self.default = default_policy(settings)
+        # Held from a change of the state until it is written down: what is saved in between, with the line
+        # of somebody else, has no line of its own yet, and a kill would lose it.
+        self.changing = asyncio.Lock()
         self._observations = observations
         self._kept = kept
         self.demand = Demand()
@@ -72,14 +75,16 @@ class ControlLoop:
 
     def restore(self) -> None:
         """Bring back what a former life left; blocking, before the first tick."""
-        left = self._kept.restore(self._ports.now(), self._ports.wall())
+        now, wall = self._ports.now(), self._ports.wall()
+        left = self._kept.restore(now, wall)
         problems = [left.problem]
         if left.state is not None:
             state = self.state
             state.memory, state.shadow_memory = left.memory, left.shadow_memory
-            state.hold, state.overrides = left.hold, left.overrides
+            state.set_hold(left.hold, now, wall)
+            state.set_overrides(left.overrides, now, wall)
             state.moves = list(left.state.move_log)
-            problems.append(state.book.restore(left.state, self._kept.policy_text, self._ports.wall()))
+            problems.append(state.book.restore(left.state, self._kept.policy_text, wall))
         for problem in filter(None, problems):
             logger.warning(problem)
 
@@ -101,20 +106,25 @@ class ControlLoop:
 
     async def tick(self) -> None:
         """Look, judge a changed policy, decide, write down, publish."""
+        if self._observations.epoch > self._kept.epoch:
+            await self._kept.rise(self._observations.epoch)
         await self._look()
         if self.serve is None:
             return  # nothing was ever seen: whatever is published would be a guess
         seen = await asyncio.to_thread(self._ports.poll)
-        state, wall = self.state, self._ports.wall()
         if seen is not None:
-            await self._judge(seen, wall)
-        if self.stopped:
-            return
-        now = self._ports.now()
+            await self._judge(seen, self._ports.wall())
+        async with self.changing:
+            if not self.stopped:
+                await self._decide()
+
+    async def _decide(self) -> None:
+        """Decide, write down, publish."""
+        state, wall, now = self.state, self._ports.wall(), self._ports.now()
         if state.decision is None and self._is_fresh():
             # Of another application: its sizes are not this one's.
             state.memory = Memory(moves=state.memory.moves, decisions=state.memory.decisions)
-        policy = acting_policy(state, self.default, wall)
+        policy = acting_policy(state, self.default, wall, now)
         state.observation = self._observe(policy, now, wall)
         before, former_policy, former_shadow = state.decision, state.policy, state.shadow
         decision, state.memory = decide(state.observation, policy, state.memory)
@@ -155,10 +165,21 @@ class ControlLoop:
             "plan_seq": self.state.ticks,
             "plan_budget": decision.budget,
         }
+        if decision.hold is not None:
+            # Held targets may cost more than a budget that was lowered meanwhile.  The actuator would refuse
+            # such a plan, and a move that has begun could not end; above its ceiling it still does.
+            found["plan_budget"] = max(
+                decision.budget,
+                sum(decision.plan[role] * policy.pools[role].accelerators for role in Role),
+            )
         for role in Role:
             found[f"target_{role.value}"] = decision.plan[role]
             found[f"accelerators_{role.value}"] = policy.pools[role].accelerators
         return found
+
+    def now(self) -> float:
+        """The monotonic clock of this life."""
+        return self._ports.now()
 
     async def keep(self, kind: str, fields: dict[str, object], changed: tuple[str, ...]) -> None:
         """One audit line and the state; `changed` are the state's fields that the line is about."""
@@ -219,7 +240,13 @@ class ControlLoop:
     async def _judge(self, seen: Seen, wall: float) -> None:
         # What a former application had is not taken away by this edit.
         targets = None if self._is_fresh() else self.state.memory.targets
-        event = self.state.book.take(seen, targets, wall)
+        book = self.state.book
+        read = await asyncio.to_thread(book.judge, seen, targets, wall)
+        async with self.changing:
+            if not self.stopped:
+                await self._settle(book.settle(seen, read, wall))
+
+    async def _settle(self, event: PolicyEvent | None) -> None:
         if event is None:
             return
         record = event.record

@@ -9,41 +9,25 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from autoscaling.decisions import Hold, Memory
-from autoscaling.memory import shifted
-from autoscaling.overrides import Override
 from deployments.config import ControllerSettings
+from deployments.control_left import UNUSABLE, Left, laid_over, revived, words
 from deployments.kept_files import FencedError, StoreError, UnknownSchemaError
-from deployments.kept_state import State
+from deployments.kept_state import AUDIT, State
 from deployments.record_reader import last
 from deployments.records import Records
 from deployments.state_store import DirectoryStore, NoStore, Opened, StateStore
 
 logger = logging.getLogger("ray.serve")
 
-AUDIT = "audit"
 OBSERVATIONS = "observations"
 DECISIONS = "decisions"
 DECISIONS_SEARCHED = 5000
-LONGEST_AWAY_S = 7 * 86_400.0  # a wall clock that jumped further says nothing
-
-
-@dataclass(frozen=True, slots=True)
-class Left:
-    """What a former life left; nothing when `state` is None."""
-
-    state: State | None = None
-    memory: Memory = field(default_factory=Memory)
-    shadow_memory: Memory | None = None
-    hold: Hold | None = None
-    overrides: tuple[Override, ...] = ()
-    problem: str | None = None
 
 
 class ControlMemory:
@@ -101,30 +85,43 @@ class ControlMemory:
         return words if self.problem is None else f"{words}: {self.problem}"
 
     def restore(self, now: float, wall: float) -> Left:
-        """What a former life left, by this life's clocks.  Blocking."""
+        """What a former life left, by this life's clocks.  Blocking; raises nothing for what is on the disk.
+
+        A state file that could be read and cannot be true is put aside as a damaged one is; what the audit
+        does not bring back is then as Ray Serve has it.
+        """
         assert self._audit is not None
-        state = self._left.state
+        state, problems = self._left.state, [self._left.problem]
+        if state is not None:
+            try:
+                revived(state, now, wall)
+            except UNUSABLE as error:
+                state = None
+                problems.append(self._put_aside(words(error)))
         try:
             younger = self._audit.after(0 if state is None else state.audit_seq)
         except (StoreError, UnknownSchemaError) as error:
             self.problem = str(error)
             younger = ()
-        for line in younger:
-            state = _laid_over(state or State(), line)
+        state, problem = laid_over(state, younger, now, wall)
+        said = "; ".join(filter(None, (*problems, problem))) or None
         if state is None:
-            return self._left
+            return Left(problem=said)
         self._audit_seq = state.audit_seq
+        return replace(revived(state, now, wall), problem=said)
+
+    def _put_aside(self, why: str) -> str:
         try:
-            return replace(_revived(state, now, wall), problem=self._left.problem)
-        except msgspec.ValidationError as error:
-            return Left(problem=f"the kept state cannot be read ({error}); starting from Ray Serve's targets")
+            return self._store.put_aside(why)
+        except StoreError as error:
+            return f"the kept state cannot be used ({why}) and stays where it is: {error}"
 
     def policy_text(self, revision: int) -> str | None:
-        """The text of a revision; None when it is not kept."""
+        """The text of a revision; None when it is not kept, or cannot be read."""
         try:
             return self._store.policy(revision)
         except StoreError as error:
-            self.problem = str(error)
+            logger.warning(f"the text of revision {revision} cannot be read: {error}")
             return None
 
     async def decision(self, number: str) -> dict[str, Any] | None:
@@ -170,6 +167,19 @@ class ControlMemory:
             lambda now: self._store.save(replace(now, audit_seq=self._audit_seq), self.epoch), state
         )
 
+    async def rise(self, epoch: int) -> None:
+        """Take a higher epoch, also in the store, so that the next life is above it."""
+
+        def work(_: State) -> None:
+            if epoch > self.epoch:
+                self._store.raise_epoch(self.epoch, epoch)
+                self.epoch = epoch
+                for records in (self._audit, *self._records.values()):
+                    if records is not None:
+                        records.rise(epoch)
+
+        await self._write(work, State)
+
     async def keep_observation(self, fields: Mapping[str, Any]) -> None:
         """One record of what was seen."""
         if self._settings.record_dir is not None or self._settings.record_stdout:
@@ -188,7 +198,7 @@ class ControlMemory:
             except FencedError as error:
                 self.fenced, self.problem = True, str(error)
                 logger.error(self.problem)  # noqa: TRY400  # the words say it all
-            except (StoreError, UnknownSchemaError, ValueError) as error:
+            except (StoreError, UnknownSchemaError, *UNUSABLE) as error:
                 if self.problem is None:
                     logger.error(f"the controller cannot write down what it does: {error}")  # noqa: TRY400
                 self.problem = str(error)
@@ -203,29 +213,3 @@ class ControlMemory:
         for records in (self._audit, *self._records.values()):
             if records is not None:
                 records.close()
-
-
-def _laid_over(state: State, line: Mapping[str, Any]) -> State:
-    part = line.get("state") or {}
-    # The times of the state's memory are by the clock that was saved with that memory.
-    clock = () if "memory" in part else ("saved_now", "saved_wall")
-    known = {name: part[name] for name in part if name in State.__dataclass_fields__ and name not in clock}
-    fresh = msgspec.convert(msgspec.to_builtins(state) | known, State)
-    return replace(fresh, audit_seq=int(line["seq"]))
-
-
-def _revived(state: State, now: float, wall: float) -> Left:
-    away = min(max(0.0, wall - state.saved_wall), LONGEST_AWAY_S)
-    delta = now - state.saved_now - away
-
-    def memory(plain: dict[str, Any] | None) -> Memory | None:
-        return None if plain is None else shifted(msgspec.convert(plain, Memory), delta, now)
-
-    holds = msgspec.convert(state.holds, tuple[Hold, ...])
-    return Left(
-        state=state,
-        memory=memory(state.memory) or Memory(),
-        shadow_memory=memory(state.shadow_memory),
-        hold=holds[0] if holds else None,
-        overrides=msgspec.convert(state.overrides, tuple[Override, ...]),
-    )

@@ -14,6 +14,9 @@ from deployments.kept_state import MOVES_KEPT, State
 from deployments.policy_book import PolicyBook
 
 
+HOLD = "hold"
+
+
 @dataclass(slots=True)
 class ControlState:
     """Changed by the loop and by an operator's orders, both on one event loop."""
@@ -32,6 +35,39 @@ class ControlState:
     ticks: int = 0
     ticked_wall: float | None = None
     failures: int = 0  # ticks that ended in an error
+    # By the monotonic clock: before it neither a hold nor an override is forgotten, whatever the wall clock
+    # says.  By "hold", or by the id of an override.
+    ends: dict[str, float] = field(default_factory=dict)
+
+    def set_hold(self, hold: Hold | None, now: float, wall: float) -> None:
+        """Have an operator's hold from this moment on, or none."""
+        self.hold = hold
+        self.ends.pop(HOLD, None)
+        if hold is not None and hold.expires is not None:
+            self.ends[HOLD] = now + max(0.0, hold.expires - wall)
+
+    def set_overrides(self, overrides: tuple[Override, ...], now: float, wall: float) -> None:
+        """Have these overrides from this moment on; those that were there keep their ends."""
+        known = {HOLD: self.ends[HOLD]} if HOLD in self.ends else {}
+        left = {one.id: now + max(0.0, one.until - wall) for one in overrides}
+        self.overrides = overrides
+        self.ends = known | {key: self.ends.get(key, left[key]) for key in left}
+
+    def drop_ended(self, now: float, wall: float) -> None:
+        """Forget the hold and the overrides that are past by the wall clock and by the time that has passed.
+
+        A wall clock that is hours ahead for a moment only suspends them; one that was set right for good
+        ends them, and they are forgotten when their length has passed.
+        """
+        hold = self.hold
+        if hold is not None and hold.expires is not None and wall >= hold.expires and self._passed(HOLD, now):
+            self.set_hold(None, now, wall)
+        left = tuple(one for one in self.overrides if wall < one.until or not self._passed(one.id, now))
+        if left != self.overrides:
+            self.set_overrides(left, now, wall)
+
+    def _passed(self, key: str, now: float) -> bool:
+        return now >= self.ends.get(key, now)
 
     def note_move(self, move: Move | None) -> None:
         """Keep the newest word on a move, and count its end once."""

@@ -106,6 +106,11 @@ class Controller:
         """The plan, which `deployments.actuator` applies inside Serve's own controller."""
         return self._loop.plan()
 
+    async def check_health(self) -> None:
+        """Serve asks; a controller that was succeeded decides nothing more, so that Serve has to replace it."""
+        if self._kept.fenced:
+            raise RuntimeError(f"this controller is to be replaced: {self._kept.problem}")
+
     # --- operators and the command line ------------------------------------------------------------
 
     async def command(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:

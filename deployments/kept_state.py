@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 STATE_SCHEMA = 1
+AUDIT = "audit"  # the name of the records that are kept beside the state
 MOVES_KEPT = 200
 REVISIONS_KEPT = 200
 

@@ -24,6 +24,8 @@ from deployments.control_memory import ControlMemory
 from deployments.control_status import hold_status, override_status, policy_status
 from deployments.policy_use import acting_document
 
+MOST_OVERRIDES = 50  # at run time; each is in every saved state, and nobody reads more
+
 CHANGING = ("hold", "release", "override_set", "override_clear")
 
 Answer = dict[str, Any]
@@ -54,6 +56,7 @@ class Orders:
         self._loop = loop
         self._kept = kept
         self._wall = wall
+        self._now = loop.now
         self._known: dict[str, Callable[[Arguments], Awaitable[Answer]]] = {
             "hold": self._hold,
             "release": self._release,
@@ -73,7 +76,11 @@ class Orders:
         if self._kept.fenced or self._loop.stopped:
             return {"status": 503, "error": "this controller is being replaced: send it again", "field": None}
         try:
-            body = await order(arguments)
+            if name in CHANGING:
+                async with self._loop.changing:
+                    body = await order(arguments)
+            else:
+                body = await order(arguments)
         except RefusedError as refused:
             return {"status": refused.status, "error": refused.words, "field": refused.field}
         if name in CHANGING and self._kept.problem is not None:
@@ -90,19 +97,23 @@ class Orders:
             expires=None if for_s is None else wall + float(for_s),
             who=arguments.get("who"),
         )
-        self._loop.state.hold = hold
+        self._loop.state.set_hold(hold, self._now(), wall)
         await self._loop.keep("hold", {"hold": hold}, ("holds",))
         return {"hold": hold_status(hold)}
 
     async def _release(self, arguments: Arguments) -> Answer:
         held = self._loop.state.hold
         if held is not None:
-            self._loop.state.hold = None
+            self._loop.state.set_hold(None, self._now(), self._wall())
             await self._loop.keep("release", {"who": arguments.get("who"), "hold": held}, ("holds",))
         return {"released": held is not None}
 
     async def _override_set(self, arguments: Arguments) -> Answer:
         wall, state = self._wall(), self._loop.state
+        if len(state.overrides) >= MOST_OVERRIDES:
+            raise RefusedError(
+                409, f"{MOST_OVERRIDES} overrides are set at run time, no more are taken: clear some, or all"
+            )
         new = Override(
             id=f"o-{secrets.token_hex(3)}",
             pool=Role(arguments["pool"]),
@@ -118,7 +129,7 @@ class Orders:
         if wrong:
             raise RefusedError(400, "; ".join(wrong))
         self._refuse_what_serve_clamps(new)
-        state.overrides = (*state.overrides, new)
+        state.set_overrides((*state.overrides, new), self._now(), wall)
         await self._loop.keep("override", {"override": new}, ("overrides",))
         return {"override": override_status(new)}
 
@@ -143,7 +154,8 @@ class Orders:
         if not cleared and wanted != "all":
             known = ", ".join(one.id for one in state.overrides) or "there are none"
             raise RefusedError(404, f"no override {wanted} was set at run time; known: {known}", "id")
-        state.overrides = tuple(one for one in state.overrides if one not in cleared)
+        left = tuple(one for one in state.overrides if one not in cleared)
+        state.set_overrides(left, self._now(), self._wall())
         if cleared:
             words = {"who": arguments.get("who"), "overrides": cleared}
             await self._loop.keep("override_clear", words, ("overrides",))
@@ -157,15 +169,18 @@ class Orders:
         return policy_status(self._settings, self._loop.state) | {"history": history}
 
     async def _policy_text(self, arguments: Arguments) -> Answer:
-        wanted = arguments["revision"]
-        records = {record.revision: record for record in self._loop.state.book.revisions}
-        text = self._loop.state.book.text_of(wanted)
+        wanted, book = arguments.get("revision"), self._loop.state.book
+        record = next((one for one in book.revisions if one.revision == wanted), None)
+        if record is None or type(wanted) is not int:
+            shown = wanted if type(wanted) is int and 0 <= wanted < 2**53 else "of that number"
+            raise RefusedError(404, f"the text of revision {shown} is not kept", "revision")
+        text = book.text_of(wanted)
         if text is None:
             text = await asyncio.to_thread(self._kept.policy_text, wanted)
-        if wanted not in records or text is None:
+        if text is None:
             raise RefusedError(404, f"the text of revision {wanted} is not kept", "revision")
-        plain: Answer = msgspec.to_builtins(records[wanted])
-        return plain | {"at": rfc3339(records[wanted].at), "text": text}
+        plain: Answer = msgspec.to_builtins(record)
+        return plain | {"at": rfc3339(record.at), "text": text}
 
     async def _why(self, arguments: Arguments) -> Answer:
         kind, wanted = arguments.get("kind"), arguments.get("id")

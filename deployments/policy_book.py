@@ -12,6 +12,7 @@ from typing import Any
 from autoscaling.decisions import Mode, Sizes
 from autoscaling.policy import CapacityPolicy
 from autoscaling.policy_file import PolicyRead, read_policy
+from autoscaling.policy_in_force import in_force
 from autoscaling.policy_problem import Problem
 from autoscaling.policy_world import World, check_against
 from deployments.kept_state import IN_FORCE, RevisionRecord, RevisionState, State, newest_revisions
@@ -73,12 +74,12 @@ class PolicyBook:
 
     def _revive(self, record: RevisionRecord, text: str | None, wall: float) -> str | None:
         """One revision that was in force, back in force; why not, when it cannot be."""
-        read = None if text is None else read_policy(text, wall)
-        if read is None or read.policy is None:
+        if text is None:
             return f"revision {record.revision} is recorded as {record.state} and its text is lost"
         # A service may have been started with less than before.
-        if misfits := check_against(read, self._world):
-            return f"revision {record.revision} acts no more: {misfits[0]}"
+        read = _judged(text, record.sha, replace(self._world, wall=wall), wall)
+        if read.policy is None or read.problems:
+            return f"revision {record.revision} acts no more: {(*read.problems, 'its text says nothing')[0]}"
         revision = Revision(record.revision, record.sha, read.policy, record.at)
         if record.state is RevisionState.ACTIVE:
             self.active = revision
@@ -90,10 +91,23 @@ class PolicyBook:
         """The text of a revision of this life."""
         return self._texts.get(revision)
 
-    def take(self, seen: Seen, targets: Sizes | None, wall: float) -> PolicyEvent | None:
-        """Judge what the source has found; None when it is what was judged last."""
-        newest = self.revisions[-1] if self.revisions else None
+    def judge(self, seen: Seen, targets: Sizes | None, wall: float) -> PolicyRead | None:
+        """What a text says and what is wrong with it here; None without a text.
+
+        The long part of `take`: it changes nothing and raises nothing, so any thread may do it.
+        """
         if seen.text is None:
+            return None
+        return _judged(seen.text, seen.sha or "", self._world_now(targets, wall), wall)
+
+    def take(self, seen: Seen, targets: Sizes | None, wall: float) -> PolicyEvent | None:
+        """Judge what the source has found, and settle it."""
+        return self.settle(seen, self.judge(seen, targets, wall), wall)
+
+    def settle(self, seen: Seen, read: PolicyRead | None, wall: float) -> PolicyEvent | None:
+        """What becomes of a finding after it was judged; None when it is what was settled last."""
+        newest = self.revisions[-1] if self.revisions else None
+        if seen.text is None or read is None:
             words = seen.problem or "nothing to read"
             if words == self._problem_seen:
                 return None
@@ -104,22 +118,20 @@ class PolicyBook:
                 return None
             return self._refuse(seen.sha or "", (problem,), None, wall)
         self._problem_seen = None
-        read = read_policy(seen.text, wall)
         again = newest is not None and newest.sha == read.sha
         if again and self.seen_revision in self._in_force():
             self.last_error = None
             return None
-        problems = read.problems or self._against_the_world(read, targets, wall)
-        if problems or read.policy is None:
+        if read.problems or read.policy is None:
             if again:
-                self.last_error = _first(problems)
+                self.last_error = _first(read.problems)
                 return None
-            return self._refuse(read.sha, problems, seen.text, wall)
+            return self._refuse(read.sha, read.problems, seen.text, wall)
         return self._accept(read, read.policy, seen.text, wall)
 
-    def _against_the_world(self, read: PolicyRead, targets: Sizes | None, wall: float) -> tuple[Problem, ...]:
+    def _world_now(self, targets: Sizes | None, wall: float) -> World:
         active = self.active
-        world = replace(
+        return replace(
             self._world,
             targets=targets,
             active_revision=None if active is None else active.number,
@@ -127,7 +139,6 @@ class PolicyBook:
             active_cut_share=None if active is None else active.policy.spec.guardrails.max_cut_share,
             wall=wall,
         )
-        return check_against(read, world)
 
     def _accept(self, read: PolicyRead, policy: CapacityPolicy, text: str, wall: float) -> PolicyEvent:
         shadow = policy.spec.mode is Mode.SHADOW
@@ -169,6 +180,21 @@ class PolicyBook:
 
     def _next(self) -> int:
         return (self.seen_revision or 0) + 1
+
+
+def _judged(text: str, sha: str, world: World, wall: float) -> PolicyRead:
+    """What a text says, with all its problems; one that breaks the checks, or could not be obeyed, is refused."""
+    try:
+        read = read_policy(text, wall)
+        if read.policy is None:
+            return read
+        problems = check_against(read, world)
+        if not problems:
+            in_force(read.policy, 0, read.sha, overrides=(), hold=None, wall=wall)
+        return replace(read, problems=problems)
+    except Exception as error:
+        words = f"it cannot be judged ({type(error).__name__}: {error}"[:300] + "); take back the last edit"
+        return PolicyRead(None, (Problem(1, 1, "", words),), (), sha, {})
 
 
 def _first(problems: tuple[Problem, ...]) -> dict[str, Any]:

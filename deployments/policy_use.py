@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from math import inf
+
 from autoscaling.decisions import Hold, HoldBy, PolicyInForce
-from autoscaling.overrides import active
 from autoscaling.policy import CapacityPolicy
 from autoscaling.policy_file import read_policy
 from autoscaling.policy_in_force import in_force
@@ -21,15 +22,16 @@ def default_policy(settings: ControllerSettings) -> Default:
     return found.policy, found.sha
 
 
-def acting_policy(state: ControlState, default: Default, wall: float) -> PolicyInForce:
+def acting_policy(state: ControlState, default: Default, wall: float, now: float = inf) -> PolicyInForce:
     """What is obeyed now; drops an operator's hold and overrides that have ended.
 
+    `now` is the monotonic clock that they were set by; without it the wall clock alone says what has ended.
     Without any valid revision that acts, the sizes are those of the shadow or the default, and held.
     """
-    if state.hold is not None and state.hold.expires is not None and wall >= state.hold.expires:
-        state.hold = None
-    state.overrides = active(state.overrides, wall)
+    state.drop_ended(now, wall)
     acting, hold = state.book.active, state.hold
+    if hold is not None and hold.expires is not None and wall >= hold.expires:
+        hold = None
     if acting is not None:
         return in_force(
             acting.policy,

@@ -142,7 +142,9 @@ def _record(line: bytes, path: Path) -> Record | None:
         record = msgspec.json.decode(line)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(record, dict) or type(record.get("schema")) is not int:
+    if not isinstance(record, dict) or not {"kind", "seq"} <= record.keys():
+        return None
+    if type(record.get("schema")) is not int:
         return None
     if record["schema"] != RECORD_SCHEMA:
         raise UnknownSchemaError(

@@ -16,13 +16,23 @@ from typing import Protocol
 
 import msgspec
 
-from deployments.kept_files import FencedError, UnknownSchemaError, exclusive, replace_file, sync_folder
-from deployments.kept_state import STATE_SCHEMA, State, in_use, trimmed
+from autoscaling.observations import LARGEST_EPOCH
+from deployments.kept_files import (
+    FencedError,
+    StoreError,
+    UnknownSchemaError,
+    exclusive,
+    replace_file,
+    sync_folder,
+)
+from deployments.kept_state import AUDIT, STATE_SCHEMA, State, in_use, trimmed
+from deployments.record_reader import last
 
 POLICIES_KEPT = 50
 
 # The epoch stands near the beginning of a state file, so that half a file still tells it.
 _EPOCH = re.compile(rb'"epoch":\s*(\d{1,18})\b')
+_POLICY = re.compile(r"([1-9][0-9]{0,17})\.yaml")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +65,15 @@ class StateStore(Protocol):
     def policy(self, revision: int) -> str | None:
         """The text of a revision, None when it is not kept.  StoreError."""
 
+    def raise_epoch(self, epoch: int, higher: int) -> None:
+        """Have a higher epoch than the one that `open` gave, and the next life above it.
+
+        StoreError, FencedError, UnknownSchemaError.
+        """
+
+    def put_aside(self, why: str) -> str:
+        """Have the state that `open` gave out of the way; words for where it is.  StoreError."""
+
 
 class NoStore:
     """Keeps nothing; the wall clock orders the lives."""
@@ -78,6 +97,13 @@ class NoStore:
 
     def policy(self, revision: int) -> str | None:
         """Nothing was kept."""
+
+    def raise_epoch(self, epoch: int, higher: int) -> None:
+        """Nothing is kept; the wall clock orders the lives."""
+
+    def put_aside(self, why: str) -> str:
+        """There was nothing to read."""
+        return why
 
 
 class DirectoryStore:
@@ -106,8 +132,8 @@ class DirectoryStore:
                 return Opened(epoch, self._decode(data), problem)
             except UnknownSchemaError as error:
                 raise UnknownSchemaError(str(error), epoch) from None
-            except ValueError as error:
-                damage = f"{self._state} was damaged ({error}); it is kept as {self._put_aside()}"
+            except (ValueError, RecursionError) as error:
+                damage = self._damage(error)
                 return Opened(epoch, None, damage if problem is None else f"{damage}; {problem}")
 
     def save(self, state: State, epoch: int) -> None:
@@ -124,8 +150,13 @@ class DirectoryStore:
         """Keep the text of a revision, atomically and durably."""
         with exclusive(self._folder, "state"):
             self._fence(epoch)
+            file = self._policies / f"{revision}.yaml"
+            if self._policies.exists() and not self._policies.is_dir():
+                _put_aside(self._policies)
             self._policies.mkdir(mode=0o700, exist_ok=True)
-            replace_file(self._policies / f"{revision}.yaml", text.encode())
+            if file.is_dir() and not file.is_symlink():
+                _put_aside(file)
+            replace_file(file, text.encode())
 
     def policy(self, revision: int) -> str | None:
         """The text of a revision; None also when it is no text any more."""
@@ -136,28 +167,45 @@ class DirectoryStore:
         except UnicodeDecodeError:
             return None
 
+    def raise_epoch(self, epoch: int, higher: int) -> None:
+        """Write the higher epoch down."""
+        with exclusive(self._folder, "state"):
+            self._fence(epoch)
+            replace_file(self._epoch, b"%d\n" % higher)
+
+    def put_aside(self, why: str) -> str:
+        """Rename the state file, as `open` does with one that is no JSON."""
+        with exclusive(self._folder, "state"):
+            return self._damage(why)
+
     def _next_epoch(self) -> tuple[int, str | None]:
         """The next epoch and what was wrong with the epoch file.
 
-        A folder that does not tell its epoch begins at the wall clock, as no store does: replicas and
-        ingresses may remember an epoch of a folder that was lost.
+        It is above the wall clock too, as lives without a store are: replicas and ingresses may remember an
+        epoch of such a life, or of a folder that was lost; and above the audit's, which would refuse it.
         """
         stored = _epoch_of(_read(self._epoch))
-        found = self._epochs()
+        found = [*self._epochs(), *self._audit_epochs()]
+        epoch = max([stored or 0, _wall_epoch(self._clock), *found]) + 1
         if stored is not None:
-            return max([stored, *found]) + 1, None
-        epoch = max([_wall_epoch(self._clock), *found]) + 1
+            return epoch, None
         fresh = not found and not self._epoch.exists()
         return epoch, None if fresh else f"{self._epoch} was damaged or gone; epochs go on at {epoch}"
 
     def _epochs(self) -> list[int]:
         files = [self._state, *self._folder.glob(f"{self._state.name}.corrupt-*")]
         matches = [_EPOCH.search(_read(file) or b"") for file in files]
-        return [int(match[1]) for match in matches if match]
+        epochs = [int(match[1]) for match in matches if match]
+        return [epoch for epoch in epochs if epoch <= LARGEST_EPOCH]
+
+    def _audit_epochs(self) -> list[int]:
+        with contextlib.suppress(StoreError, UnknownSchemaError):  # whoever writes it will say so
+            return [record.get("epoch", 0) for record in last(self._folder, AUDIT, None, 1)]
+        return []
 
     def _fence(self, epoch: int) -> None:
         data = _read(self._state)
-        with contextlib.suppress(ValueError):  # a damaged file is written anew
+        with contextlib.suppress(ValueError, RecursionError):  # a damaged file is written anew
             self._check_schema(data or b"")
         stored = _epoch_of(_read(self._epoch))
         newest = max([stored or 0, *self._epochs()])
@@ -180,21 +228,14 @@ class DirectoryStore:
                 " that wrote it, or move the file away to begin with nothing"
             )
 
-    def _put_aside(self) -> Path:
-        taken = {file.name for file in self._folder.iterdir()}
-        number = 1
-        while f"{self._state.name}.corrupt-{number}" in taken:
-            number += 1
-        aside = self._state.with_name(f"{self._state.name}.corrupt-{number}")
-        self._state.rename(aside)
-        sync_folder(self._folder)
-        return aside
+    def _damage(self, why: object) -> str:
+        return f"{self._state} was damaged ({why}); it is kept as {_put_aside(self._state)}"
 
     def _drop_policies(self, acting: frozenset[int]) -> None:
-        kept = sorted(int(file.stem) for file in self._policies.glob("*.yaml") if file.stem.isdecimal())
-        for revision in kept[:-POLICIES_KEPT]:
+        names = [_POLICY.fullmatch(file.name) for file in self._policies.glob("*.yaml") if file.is_file()]
+        for revision in sorted(int(name[1]) for name in names if name)[:-POLICIES_KEPT]:
             if revision not in acting:
-                (self._policies / f"{revision}.yaml").unlink()
+                (self._policies / f"{revision}.yaml").unlink(missing_ok=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,10 +250,22 @@ def _read(path: Path) -> bytes | None:
         return None
 
 
+def _put_aside(path: Path) -> Path:
+    """Rename what is in the way to the next free NAME.corrupt-N."""
+    taken = {file.name for file in path.parent.iterdir()}
+    number = 1
+    while f"{path.name}.corrupt-{number}" in taken:
+        number += 1
+    aside = path.with_name(f"{path.name}.corrupt-{number}")
+    path.rename(aside)
+    sync_folder(path.parent)
+    return aside
+
+
 def _epoch_of(data: bytes | None) -> int | None:
     match = re.fullmatch(rb"(\d{1,18})\n", data or b"")
-    return int(match[1]) if match else None
+    return int(match[1]) if match and int(match[1]) <= LARGEST_EPOCH else None
 
 
 def _wall_epoch(clock: Callable[[], float]) -> int:
-    return int(clock() * 1000)
+    return int(min(max(0.0, clock() * 1000), LARGEST_EPOCH - 1))

@@ -182,6 +182,12 @@ async def test_a_controller_that_is_gone(method: str, path: str, silent: bool) -
         ("/admin/hold", {"reason": "r", "who": "a", "until": "x"}, "until", "no field 'until'"),
         ("/admin/hold", {"who": "a"}, "reason", "reason: Field required"),
         ("/admin/hold", {"reason": "", "who": "a"}, "reason", "at least 1 character"),
+        ("/admin/hold", {"reason": "  ", "who": "a"}, "reason", "reason: must not be blank."),
+        ("/admin/hold", {"reason": "a\x1b[2J", "who": "a"}, "reason", "the control character U+001B."),
+        ("/admin/hold", {"reason": "a\nb", "who": "a"}, "reason", "it holds a line break."),
+        ("/admin/hold", {"reason": "r", "who": "\u202enna"}, "who", "the control character U+202E."),
+        ("/admin/release", {"who": " "}, "who", "who: must not be blank."),
+        ("/admin/overrides", OVERRIDE | {"reason": "a\x9b"}, "reason", "the control character U+009B."),
         ("/admin/hold", {"reason": "r"}, "who", "who: Field required"),
         ("/admin/hold", {"reason": "r", "who": "a", "for_s": 0}, "for_s", "greater than 0"),
         ("/admin/hold", {"reason": "r", "who": "a", "for_s": 1e9}, "for_s", "31622400"),
@@ -256,6 +262,52 @@ async def test_who_clears_an_override_is_asked_for() -> None:
     """A change has a name to it."""
     for path in ("/admin/overrides/o-1", f"/admin/overrides/o-1?who={'x' * 101}"):
         assert (400, "invalid_value", "who") == error(await ask(fine({}), "DELETE", path))
+
+
+@pytest.mark.parametrize("who", ["%20", "a%1B%5B2J", "a%0Ab", "%E2%80%AEann"])
+async def test_who_clears_is_plain_text(who: str) -> None:
+    """A blank name, and one with control characters, is refused before the controller is asked."""
+    command = fine({})
+
+    answer = await ask(command, "DELETE", f"/admin/overrides/o-1?who={who}")
+
+    assert (400, "invalid_value", "who") == error(answer)
+    assert [] == command.asked
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "param"),
+    [
+        ("GET", f"/admin/policy/{'9' * 5000}", "revision"),
+        ("GET", "/admin/policy/1234567890", "revision"),
+        ("GET", "/admin/policy/-1", "revision"),
+        ("GET", "/admin/policy/%D9%A1", "revision"),
+        ("DELETE", f"/admin/overrides/{'x' * 101}?who=a", "id"),
+        ("GET", f"/admin/why/move?id={'x' * 101}", "id"),
+    ],
+)
+async def test_what_no_name_can_be_is_not_found(method: str, path: str, param: str) -> None:
+    """A revision has at most nine digits, an id at most 100 characters; the controller is not asked."""
+    command = fine({})
+
+    answer = await ask(command, method, path)
+
+    assert (404, "not_found", param) == error(answer)
+    assert [] == command.asked
+    assert len(answer.text) < 300
+
+
+async def test_the_largest_names_are_asked_for() -> None:
+    """Nine digits and 100 characters reach the controller."""
+    command = fine({})
+
+    await ask(command, "GET", "/admin/policy/999999999")
+    await ask(command, "DELETE", f"/admin/overrides/{'x' * 100}?who=a")
+
+    assert [
+        ("policy_text", {"revision": 999999999}),
+        ("override_clear", {"id": "x" * 100, "who": "a"}),
+    ] == command.asked
 
 
 async def test_only_decisions_and_moves_have_a_why() -> None:

@@ -16,7 +16,7 @@ from app.cli import policy_text, problem_lines
 from app.cli.checks import CannotServe, first_sizes
 from autoscaling.policy_file import Problem
 from deployments import starter_policies
-from deployments.local_config import ServiceSettings, default_settings
+from deployments.local_config import default_settings
 from tests.app.canned import Canned, run, serving
 
 GOOD = """\
@@ -484,6 +484,6 @@ def test_serve_names_a_policy_that_is_not_there(tmp_path: Path, name: str) -> No
     file = tmp_path / name
 
     with pytest.raises(CannotServe) as raised:
-        first_sizes(ServiceSettings.model_validate(default_settings() | {"policy": str(file)}), Console())
+        first_sizes(default_settings(policy=str(file)), Console())
 
     assert f"--policy {file}: no such file\nmend: name a policy file that is there" == str(raised.value)

@@ -21,6 +21,7 @@ from app.cli.durations import DurationError, parse, show
         (" 2h ", 7200.0),
         ("0h5m", 300.0),
         ("366d", 31622400.0),
+        ("0000000000001h", 3600.0),
     ],
 )
 def test_what_is_a_duration(text: str, expected: float) -> None:
@@ -47,6 +48,7 @@ def test_what_is_a_duration(text: str, expected: float) -> None:
         ("0d0h", "write at least 1s"),
         ("367d", "longer than 366d"),
         ("99999999999999999999d", "longer than 366d"),
+        ("1d9999999999s", "longer than 366d"),
     ],
 )
 def test_what_is_none(text: str, words: str) -> None:
@@ -56,6 +58,16 @@ def test_what_is_none(text: str, words: str) -> None:
 
     assert repr(text) in str(raised.value)
     assert words in str(raised.value)
+
+
+@pytest.mark.parametrize("unit", ["s", "m", "h", "d", "", "x"])
+def test_thousands_of_digits_are_refused_in_few_words(unit: str) -> None:
+    """Python reads no number of so many digits; the message repeats only the beginning."""
+    with pytest.raises(DurationError) as raised:
+        parse("9" * 5000 + unit)
+
+    assert f"'{'9' * 60}'..." in str(raised.value)
+    assert len(str(raised.value)) < 200
 
 
 @pytest.mark.parametrize(

@@ -205,6 +205,23 @@ def test_other_names_are_no_zone(name: str) -> None:
     assert "is no known time zone" in (unknown_zone(name) or "")
 
 
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("Factory", "write an IANA name such as Europe/Berlin"),
+        ("posixrules", "write an IANA name such as Europe/Berlin"),
+        ("localtime", "write an IANA name such as Europe/Berlin"),
+        ("right/UTC", "did you mean UTC?"),
+        ("right/Europe/Berlin", "did you mean Europe/Berlin?"),
+        ("posix/Europe/Berlin", "did you mean Europe/Berlin?"),
+    ],
+)
+def test_zone_data_that_is_no_place(name: str, hint: str) -> None:
+    """Files that only some machines have, that count leap seconds, or that mean nothing are refused."""
+    assert zone(name) is None
+    assert f"'{name}' is no known time zone; {hint}" == unknown_zone(name)
+
+
 def test_without_zone_data_only_utc_is_known() -> None:
     """Where no zone can be looked up that is what the problem says; UTC needs no data."""
     code = (

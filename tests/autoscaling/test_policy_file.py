@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from autoscaling.policy import Mode
 from autoscaling.policy_file import read_policy
-from autoscaling.policy_yaml import LARGEST
+from autoscaling.policy_problem import MOST_PROBLEMS
+from autoscaling.policy_yaml import LARGEST, MOST_NODES
 from tests.autoscaling.bad_policies import BAD_EDITS, GOOD, BadEdit, edit
 
 BY_NAME = {bad.name: bad for bad in BAD_EDITS}
@@ -238,6 +239,82 @@ def test_an_alias_bomb_is_only_refused() -> None:
 def test_hostile_text_is_refused(text: str, expected: str) -> None:
     """Depth, size and characters have limits, each with its message."""
     assert expected in [problem.message for problem in read_policy(text).problems]
+
+
+TOO_MANY = "the file has more than 5000 keys and values; a policy has fewer"
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("a:\n" + "- 1\n" * 20_000, 5000 - 1),
+        ("".join(f"k{number}: 1\n" for number in range(8000)), 2500),
+        ("a: {" + ",".join(f"k{number}" for number in range(12_000)) + "}", 1),
+        (edit("  schedules:\n", "  schedules:\n" + "    - {}\n" * 8000), None),
+    ],
+)
+def test_a_file_of_thousands_of_values_is_one_problem(text: str, line: int | None) -> None:
+    """It is read to a bound and no further, however short its values are."""
+    (problem,) = read_policy(text).problems
+    assert (TOO_MANY, "") == (problem.message, problem.field)
+    assert line in (problem.line, None)
+
+
+def test_a_file_at_the_bound_is_read_to_its_end() -> None:
+    """5000 keys, values and entries of lists may be there; what is wrong with them is said."""
+    text = "a:\n" + "- 1\n" * (MOST_NODES - 3)
+    assert TOO_MANY not in [problem.message for problem in read_policy(text).problems]
+    assert TOO_MANY in [problem.message for problem in read_policy(text + "- 1\n").problems]
+
+
+@pytest.mark.parametrize(
+    "text", ["a:\n" + "- *b\n" * 19_000, "a: 1\n" * 16_000, "a:\n" + "- &b 1\n" * 14_000]
+)
+def test_reading_ends_at_a_hundred_problems(text: str) -> None:
+    """More are read by nobody; the first ones are kept."""
+    problems = read_policy(text).problems
+    assert MOST_PROBLEMS == len(problems)
+    assert problems[0].line == 2
+
+
+@pytest.mark.parametrize("directive", ["%YAML 1.1", "%YAML 2.0", "%TAG ! tag:x,2000:", "%OTHER words"])
+def test_a_directive_is_refused(directive: str) -> None:
+    """What changes how the rest is read is not used in a policy, whether or not PyYAML obeys it."""
+    (problem,) = read_policy(f"# words\n{directive}\n---\n{GOOD}").problems
+    assert (2, "") == (problem.line, problem.field)
+    assert "directives are not used in a policy" in problem.message
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ('"  "', "must not be blank"),
+        ('""', "must not be empty"),
+        ('"a\\e[2J"', "must be one line of plain text; it holds the control character U+001B"),
+        ('"a\\x9b"', "must be one line of plain text; it holds the control character U+009B"),
+        ('"\\u202ea"', "must be one line of plain text; it holds the control character U+202E"),
+        ("|\n        two\n        lines", "must be one line of plain text; it holds a line break"),
+    ],
+)
+def test_a_reason_is_one_line_that_says_something(given: str, expected: str) -> None:
+    """It is shown wherever the override acts, so nothing in it may steer a terminal."""
+    (problem,) = read_policy(edit("reason: launch day", f"reason: {given}")).problems
+    assert ("spec.overrides[0].reason", expected) == (problem.field, problem.message)
+
+
+@pytest.mark.parametrize(
+    ("until", "expected"),
+    [
+        ("0001-01-01T00:00:00+14:00", "ended at 1970-01-01T00:00:00Z; it is 2027-01-15T08:00:00Z"),
+        ("0001-01-01T00:00:00Z", "ended at 1970-01-01T00:00:00Z; it is 2027-01-15T08:00:00Z"),
+        ("9999-12-31T23:59:59-14:00", "is 9999-12-31T23:59:59Z, more than a year ahead"),
+        ("9999-12-31T23:59:59.999999Z", "is 9999-12-31T23:59:59Z, more than a year ahead"),
+    ],
+)
+def test_the_first_and_the_last_moment_of_a_calendar(until: str, expected: str) -> None:
+    """An end that is in no calendar in UTC is a doubt like any other, never an exception."""
+    read = read_policy(edit("2036-12-01T00:00:00Z", until), 1.8e9)
+    assert ((), True) == (read.problems, read.warnings[0].message.startswith(expected))
 
 
 def test_a_key_cannot_break_the_line() -> None:
