@@ -1,4 +1,4 @@
-"""What a former life left, checked, and by this life's clocks: the saved state and the audit lines behind it."""
+"""What a former life left, by this life's clocks: the saved state and the audit lines behind it, checked."""
 
 from __future__ import annotations
 

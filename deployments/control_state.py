@@ -13,7 +13,6 @@ from autoscaling.overrides import Override
 from deployments.kept_state import MOVES_KEPT, State
 from deployments.policy_book import PolicyBook
 
-
 HOLD = "hold"
 
 

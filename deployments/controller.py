@@ -107,7 +107,7 @@ class Controller:
         return self._loop.plan()
 
     async def check_health(self) -> None:
-        """Serve asks; a controller that was succeeded decides nothing more, so that Serve has to replace it."""
+        """Serve asks; a controller that was succeeded does nothing more, and has to be replaced."""
         if self._kept.fenced:
             raise RuntimeError(f"this controller is to be replaced: {self._kept.problem}")
 

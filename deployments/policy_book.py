@@ -183,7 +183,7 @@ class PolicyBook:
 
 
 def _judged(text: str, sha: str, world: World, wall: float) -> PolicyRead:
-    """What a text says, with all its problems; one that breaks the checks, or could not be obeyed, is refused."""
+    """What a text says, with its problems; one that breaks the checks, or cannot be obeyed, is refused."""
     try:
         read = read_policy(text, wall)
         if read.policy is None:

@@ -80,3 +80,22 @@ def test_refusals_of_all_ingresses_add_up() -> None:
         demand.take(name, load(refused=first), 0.0)
         demand.take(name, load(refused=then), 1.0)
     assert 5 == demand.refused(PLAIN, 1.0)
+
+
+def test_numbers_are_bounded_at_the_edge() -> None:
+    """What is negative counts as nothing, and what no float can hold as the most that one can."""
+    demand = Demand()
+    demand.take("a", load(wanted=-5, refused=-7), 0.0)
+    assert (0, 0) == (demand.wanted(PLAIN, 0.0), demand.refused(PLAIN, 0.0))
+    demand.take("a", load(wanted=10**400, refused=10**400), 1.0)
+    assert (2**53, 2**53) == (demand.wanted(PLAIN, 1.0), demand.refused(PLAIN, 1.0))
+
+
+def test_an_ingress_that_began_anew_under_its_name_refused_nothing() -> None:
+    """Its counter fell: refusals are never negative, and count from there."""
+    demand = Demand()
+    demand.take("a", load(refused=100), 0.0)
+    demand.take("a", load(refused=0), 1.0)
+    assert 0 == demand.refused(PLAIN, 1.0)
+    demand.take("a", load(refused=2), 2.0)
+    assert 2 == demand.refused(PLAIN, 2.0)

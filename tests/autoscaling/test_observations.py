@@ -297,6 +297,16 @@ def test_an_old_controller_does_not_rise() -> None:
     assert 5 == observations.epoch
 
 
+@pytest.mark.parametrize("claim", [2**52, 2**52 + 1, 2**53, 10**30])
+def test_a_claim_beyond_every_clock_is_refused(claim: int) -> None:
+    """No epoch is above it, so a forged one would end every controller for good."""
+    observations = Observations(EPOCH, 0.0)
+    assert observations.succeed(claim, 1.0) is False
+    assert 5 == observations.epoch
+    assert observations.succeed(2**52 - 1, 1.0) is True
+    assert 2**52 == observations.epoch
+
+
 def limited(soft: int | None, hard: int | None, *, ingresses: int = 1) -> tuple[int, int]:
     """Shares of a plain replica of 8 and 64 under the policy's limits."""
     observations = Observations(EPOCH, 0.0)

@@ -239,8 +239,8 @@ def test_of_two_controllers_the_highest_epoch_wins() -> None:
     assert {"speculative": 2} == serve.next(plan(2, 2), epoch=7, replica=1)
 
 
-def test_a_lower_epoch_is_ignored_for_good() -> None:
-    """When the younger controller is gone, the older one is not obeyed again."""
+def test_a_lower_epoch_is_ignored() -> None:
+    """When the younger controller is gone, the older one is not obeyed at once."""
     serve = Serve(3, 1)
     serve.run("controller", 2)
     serve.alive(epoch=7, replica=1)
@@ -248,6 +248,29 @@ def test_a_lower_epoch_is_ignored_for_good() -> None:
     for _ in range(100):
         assert {} == serve.next(plan(1, 3), epoch=6)
     assert {"speculative": 1} == serve.next(plan(1, 3), epoch=8)
+
+
+@pytest.mark.parametrize(("silent_s", "expected"), [(299.0, {}), (300.0, {"speculative": 1})])
+def test_a_lower_epoch_counts_when_the_highest_is_long_gone(
+    silent_s: float, expected: dict[str, int]
+) -> None:
+    """After 5 minutes of silence one that advances is obeyed: an epoch of a lost store is not for ever."""
+    serve = Serve(3, 1)
+    serve.alive(epoch=7)
+    last = serve.now
+    assert {} == serve.next(plan(1, 3), epoch=6)
+    serve.now = last + silent_s - 0.25
+    assert expected == serve.next(plan(1, 3), epoch=6)
+
+
+def test_a_lower_epoch_that_does_not_advance_never_counts() -> None:
+    """The last word of a dead controller is no sign of life, however old the highest epoch is."""
+    serve = Serve(3, 1)
+    serve.alive(epoch=7)
+    for _ in range(3):
+        serve.now += 400.0
+        serve.report({"plan_epoch": 6, "plan_seq": 900} | plan(1, 3))
+        assert {} == serve.tick()
 
 
 def test_a_broken_report_of_an_older_controller_does_no_harm() -> None:

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 
-from autoscaling.decisions import HoldBy, MoveState, Reason
+from autoscaling.decisions import Hold, HoldBy, MoveState, Reason, Sizes
+from autoscaling.policy_file import PolicyRead
+from deployments import default_policy, policy_book
+from deployments.actuator import ApplyPlan
+from deployments.policy_book import PolicyBook
+from deployments.policy_source import Seen
 from deployments.record_reader import read
 from tests.deployments.control_world import (
     BOTH_TWO,
@@ -716,3 +727,238 @@ async def test_a_quiet_time_is_saved_now_and_then(folder: Path) -> None:
     await world.tick(60)
     assert lines == len(world.audit())
     assert saved < world.state()["saved_wall"]
+
+
+# --- what comes from outside -------------------------------------------------------------------------
+
+
+async def test_a_file_that_breaks_the_checks_is_a_refused_revision(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The tick goes on, the edit has its number and its words, and it is not judged again."""
+
+    def breaks(*_: object) -> None:
+        raise RecursionError("too deep")
+
+    world = await running(folder)
+    monkeypatch.setattr(policy_book, "check_against", breaks)
+    world.policy = policy(2, 2, name="second")
+    await world.tick(3)
+    book = world.loop.state.book
+    assert [(1, "active"), (2, "refused")] == [(one.revision, one.state) for one in book.revisions]
+    assert book.last_error is not None
+    assert "RecursionError: too deep" in book.last_error["message"]
+    assert (2, 0) == (len(world.audit("policy")), world.loop.state.failures)
+
+
+class Blocked(PolicyBook):
+    """A book that judges until it is told to go on."""
+
+    def __init__(self) -> None:
+        super().__init__(default_policy.world(controller_settings(None)))
+        self.begun, self.go_on = threading.Event(), threading.Event()
+
+    def judge(self, seen: Seen, targets: Sizes | None, wall: float) -> PolicyRead | None:
+        """In a thread, where waiting stops nobody else."""
+        self.begun.set()
+        assert self.go_on.wait(60.0)
+        return super().judge(seen, targets, wall)
+
+
+async def test_a_heavy_file_stops_no_report_and_no_order(folder: Path) -> None:
+    """While a text is judged the controller answers; the text acts when it was judged."""
+    world = World(controller_settings(folder))
+    world.start()
+    world.loop.state.book = book = Blocked()
+    ticking = asyncio.create_task(world.tick())
+    assert await asyncio.to_thread(book.begun.wait, 60.0)
+    assert 200 == (await world.orders.take("hold", {"reason": "launch", "who": "ann"}))["status"]
+    assert book.active is None
+    book.go_on.set()
+    await ticking
+    assert book.active is not None
+
+
+async def test_a_risen_epoch_is_in_the_store(folder: Path) -> None:
+    """The successor of a controller that rose above a claim is above it too, and its lines carry it."""
+    world = await running(folder)
+    risen = world.observations.epoch + 5_000_000
+    assert world.observations.succeed(risen - 1, world.now)
+    await world.tick()
+    assert (risen, b"%d\n" % risen) == (world.kept.epoch, (folder / "epoch").read_bytes())
+    await world.orders.take("hold", {"reason": "launch", "who": "ann"})
+    assert (risen, risen) == (world.audit("hold")[0]["epoch"], world.state()["epoch"])
+    world.start()
+    assert risen + 1 == world.observations.epoch
+
+
+async def test_a_hold_in_mid_move_outlives_a_lower_budget(folder: Path) -> None:
+    """The held plan travels with what it costs, so the actuator applies it; above its ceiling it does not."""
+    world = await running(folder, QUICK)
+    await world.tick(wanted=BUSY)
+    assert (1, 2) == published(world.loop.plan())
+    await world.orders.take("hold", {"reason": "incident", "who": "ann"})
+    world.policy = policy(1, 1, name="less", most=2, guardrails={"allowLargeChange": 1})
+    await world.tick(2)
+    assert world.loop.state.book.active is not None
+    assert "less" == world.loop.state.book.active.policy.metadata.name
+    world.draining[SPECULATIVE], world.running[SPECULATIVE] = 1, 1
+    plan = world.loop.plan()
+    assert ((1, 2), 3) == (published(plan), plan["plan_budget"])
+    assert {"speculative": 1} == applied(world, ceiling=4)
+    assert {} == applied(world, ceiling=2)
+    await world.orders.take("release", {"who": "ann"})
+    await world.tick(6)
+    plan = world.loop.plan()
+    assert ((1, 1), 2) == (published(plan), plan["plan_budget"])
+
+
+def applied(world: World, ceiling: int) -> dict[str, int]:
+    """What an actuator that has seen the plan advance makes of it, by the name of the pool."""
+    now = 0.0
+    apply = ApplyPlan("controller", ["speculative", "plain"], ceiling, clock=lambda: now)
+    found: dict[Any, int] = {}
+    for step in range(2):
+        now += 0.5
+        numbers = world.loop.plan() | {"plan_seq": step}
+        raw = {name: {"r": [SimpleNamespace(timestamp=now, value=value)]} for name, value in numbers.items()}
+        contexts = {Named("controller"): SimpleNamespace(raw_metrics=raw, target_num_replicas=1)} | {
+            Named(role.value): SimpleNamespace(raw_metrics={}, target_num_replicas=target)
+            for role, target in world.targets.items()
+        }
+        found, _ = apply(contexts)
+    return {named.name: target for named, target in found.items()}
+
+
+@dataclass(frozen=True)
+class Named:
+    """A deployment's id."""
+
+    name: str
+
+
+async def test_a_kill_while_an_order_waits_loses_no_line(folder: Path) -> None:
+    """An order that is written while a tick waits to decide saves nothing of that tick's move."""
+    world = await running(folder, QUICK)
+    kept: Any = world.kept
+    await kept._lock.acquire()  # somebody is writing
+    order = asyncio.create_task(world.orders.take("hold", {"reason": "launch", "who": "ann", "for_s": 1.0}))
+    await asyncio.sleep(0)
+    ticking = asyncio.create_task(world.tick(wanted=BUSY))
+    while not world.loop.changing._waiters:  # type: ignore[attr-defined]
+        await asyncio.sleep(0)
+    kept._store = Dying(kept._store, "save", after=True)
+    kept._lock.release()
+    with pytest.raises(Killed):
+        await order
+    ticking.cancel()
+    assert (0, None) == (world.state()["memory"]["moves"], world.state()["memory"]["move"])
+    world.start(monotonic=50_000.0)
+    await world.settle(10, wanted=BUSY)
+    assert ["m1"] == begun(world)
+    assert_gapless(world)
+
+
+def state_with(**changed: Any) -> Callable[[World], None]:
+    """A state file with other fields."""
+
+    def damage(world: World) -> None:
+        (world.folder / "state.json").write_text(json.dumps(world.state() | changed))
+
+    return damage
+
+
+def both(number: Any) -> dict[str, Any]:
+    """A memory whose targets and plan are this number for each pool."""
+    sizes_ = {"speculative": number, "plain": number}
+    return {"targets": sizes_, "plan": sizes_}
+
+
+DAMAGES: dict[str, Callable[[World], None]] = {
+    "memory is a number": state_with(memory=5),
+    "memory of one pool": state_with(memory={"targets": {"plain": 2}, "plan": {"plain": 2}}),
+    "plan of one pool": state_with(memory=both(2) | {"plan": {"plain": 2}}),
+    "huge targets": state_with(memory=both(10**9)),
+    "negative targets": state_with(memory=both(-3)),
+    "targets beyond a float": state_with(memory=both(10**400)),
+    "counters beyond a float": state_with(memory=both(2) | {"moves": 10**400}),
+    "endless cool-down": state_with(memory=both(2) | {"cooling_until": 1e300}),
+    "times beyond the calendar": state_with(saved_wall=1e300, saved_now=-1e300),
+    "revisions is a number": state_with(revisions=5),
+    "an unknown word": state_with(revisions=[{"revision": 1, "sha": "a", "state": "archived", "at": 1.0}]),
+    "revisions in disorder": state_with(
+        revisions=[{"revision": number, "sha": "a", "state": "refused", "at": 1.0} for number in (2, 1)]
+    ),
+    "an override without its fields": state_with(overrides=[{"id": "x"}]),
+    "a hold without end": state_with(holds=[{"by": "operator", "reason": "x", "since": 1e300}]),
+    "lists in lists": lambda world: (
+        (world.folder / "state.json").write_text('{"schema":1,"epoch":5,"x":' + "[" * 100_000) and None
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+@pytest.mark.parametrize("audit", [True, False])
+async def test_a_state_that_cannot_be_true_is_put_aside(
+    folder: Path, name: str, audit: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is said and kept aside, and the life goes on from its audit, or else from Ray Serve's targets."""
+    world = await running(folder)
+    DAMAGES[name](world)
+    if not audit:
+        (folder / "audit.jsonl").unlink()
+    world.start()
+    assert "state.json.corrupt-1" in caplog.text
+    assert (folder / "state.json.corrupt-1").exists()
+    await world.loop.keep("start", {}, ())
+    await world.tick(6)
+    assert (2, 2) == published(world.loop.plan())
+    assert (None, 0) == (world.kept.problem, world.loop.state.failures)
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        [1],
+        5,
+        {"revisions": 5},
+        {"revisions": [{"revision": 1, "sha": "a", "state": "archived", "at": 1.0}]},
+        {"memory": {"targets": {"speculative": 1}}},
+        {"memory": both(-5)},
+        {"memory": both(10**400)},
+        {"memory": {"hold": {"by": "nobody", "reason": "x", "since": 1}}},
+        {"overrides": [5]},
+        {"saved_wall": "now", "memory": None},
+    ],
+)
+async def test_an_audit_line_that_cannot_be_true_is_left_out(
+    folder: Path, part: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is said by its number; the state and the good lines around it count."""
+    world = await running(folder)
+    seq = world.audit()[-1]["seq"]
+    with (folder / "audit.jsonl").open("a") as file:
+        for number, state in ((1, part), (2, {"holds": [msgspec.to_builtins(HELD)]})):
+            line = {"schema": 1, "kind": "x", "seq": seq + number, "epoch": 1, "state": state}
+            file.write(json.dumps(line) + "\n")
+    world.start()
+    assert f"line {seq + 1} of the audit cannot be used (" in caplog.text
+    assert HELD == world.loop.state.hold
+    await world.loop.keep("start", {}, ())
+    await world.tick(6)
+    assert (2, 2) == published(world.loop.plan())
+    assert (None, seq + 3) == (world.kept.problem, world.audit("start")[0]["seq"])
+
+
+HELD = Hold(HoldBy.OPERATOR, "launch", WALL, WALL + 1.0, "ann")
+
+
+async def test_moves_that_cannot_be_shown_are_left_out(folder: Path) -> None:
+    """History stops nothing."""
+    world = await running(folder, QUICK)
+    await world.settle(8, wanted=BUSY)
+    state_with(move_log=[{}, {"id": 5}, *world.state()["move_log"]])(world)
+    world.start()
+    assert ["m1"] == [move["id"] for move in world.loop.state.moves]
+    await world.tick(wanted=BUSY)
+    assert 0 == world.loop.state.failures

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from autoscaling.types import IngressLoad, Role, Snapshot
 from deployments import serve_internals
 from deployments.controller import Controller
+from deployments.state_store import DirectoryStore
 from tests.autoscaling.reports import finished_request, report
 from tests.deployments.control_world import controller_settings
 
@@ -132,3 +134,20 @@ async def test_open_requests(controller: Controller) -> None:
     await controller.report(sent("a", inflight=3))
     await controller.report(sent("b", inflight=4))
     assert 7 == await controller.open_requests()
+
+
+async def test_a_controller_that_was_succeeded_is_not_healthy(controller: Controller, tmp_path: Path) -> None:
+    """It decides nothing more: Serve has to replace it; before that it is healthy."""
+    await controller.check_health()
+    DirectoryStore(tmp_path / "state").open()
+    await controller.command("hold", {"reason": "launch", "who": "ann"})
+    with pytest.raises(RuntimeError, match=r"to be replaced: .* belongs to the controller of epoch"):
+        await controller.check_health()
+
+
+async def test_a_load_beyond_every_number_is_bounded(controller: Controller) -> None:
+    """The snapshot is answered, and demand is a number that a float can hold."""
+    await controller.snapshot("ingress", load(wanted={"plain": 10**400, "speculative": -3}))
+    now = time.monotonic()
+    demand = controller._loop.demand
+    assert (2**53, 0) == (demand.wanted(Role.PLAIN, now), demand.wanted(Role.SPECULATIVE, now))

@@ -396,3 +396,68 @@ async def test_a_controller_that_was_succeeded_takes_no_orders(folder: Path) -> 
     second = await old.take("hold", {"reason": "x", "who": "ann", "for_s": None})
     assert (200, True) == (first["status"], "warning" in first["body"])
     assert 503 == second["status"]
+
+
+async def test_reads_leave_the_store_as_it_is(folder: Path) -> None:
+    """Odd and huge numbers of a revision are 404, unread; no read is a problem of the store."""
+    world = await running(folder)
+    for wanted in (10**300, 10**5000, -1, 1.0, True, "1", None, [1]):
+        answer = await world.orders.take("policy_text", {"revision": wanted})
+        assert (404, "revision") == (answer["status"], answer["field"])
+    world.start()
+    (folder / "policies" / "1.yaml").unlink()
+    (folder / "policies" / "1.yaml").mkdir()
+    assert 404 == (await world.orders.take("policy_text", {"revision": 1}))["status"]
+    assert world.kept.problem is None
+
+
+async def test_a_51st_override_is_refused(folder: Path) -> None:
+    """409 with what to do; one less, and there is room again."""
+    world = await running(folder)
+    for _ in range(50):
+        await body(world, "override_set", **override(max_replicas=3))
+    assert (
+        409,
+        "50 overrides are set at run time, no more are taken: clear some, or all",
+        None,
+    ) == await refused(world, "override_set", **override(max_replicas=3))
+    await body(world, "override_clear", id=world.loop.state.overrides[0].id, who="bob")
+    await body(world, "override_set", **override(max_replicas=3))
+
+
+# --- clocks ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("again", [False, True])
+async def test_a_wall_clock_that_jumps_for_a_moment_ends_nothing(folder: Path, again: bool) -> None:
+    """A hold and an override of two hours outlive a tick at a clock three hours ahead, restored or not."""
+    world = await running(folder, QUICK)
+    await body(world, "hold", reason="launch", who="ann", for_s=7200.0)
+    await body(world, "override_set", **override(max_replicas=3, for_s=7200.0))
+    if again:
+        world.start()
+    world.wall += 3 * 3600
+    await world.tick()
+    world.wall -= 3 * 3600
+    await world.tick(2)
+    decision = world.loop.state.decision
+    assert decision is not None
+    assert decision.hold is not None
+    assert "launch" == decision.hold.reason
+    assert 1 == len((await body(world, "override_list"))["overrides"])
+
+
+async def test_a_wall_clock_that_was_set_ahead_for_good_ends_them(folder: Path) -> None:
+    """They act no more at once, and are forgotten when their time has really passed."""
+    world = await running(folder, QUICK)
+    await body(world, "hold", reason="launch", who="ann", for_s=60.0)
+    await body(world, "override_set", **override(replicas=3, for_s=60.0))
+    world.wall += 3 * 3600
+    await world.tick()
+    decision = world.loop.state.decision
+    assert decision is not None
+    assert decision.hold is None
+    assert "override" not in decision.reason.value
+    assert world.loop.state.hold is not None
+    await world.tick(every_s=60.0)
+    assert (None, ()) == (world.loop.state.hold, world.loop.state.overrides)

@@ -9,6 +9,7 @@ import pytest
 from autoscaling.decisions import Sizes
 from autoscaling.policy_world import World
 from autoscaling.types import Role
+from deployments import policy_book
 from deployments.kept_state import RevisionState, State
 from deployments.policy_book import PolicyBook, PolicyEvent
 from deployments.policy_source import Seen
@@ -308,6 +309,48 @@ def test_a_refused_text_may_be_good_for_the_successor() -> None:
     event = take(after, larger)
     assert event is not None
     assert [(1, "refused"), (2, "active")] == history(after)
+
+
+def test_an_override_that_has_ended_ends_no_revision() -> None:
+    """A successor revives a policy whose ended override asks for more than there is, as it was taken."""
+    ended = {"name": "launch", "pool": "plain", "replicas": 9, "until": "2026-12-01T00:00:00Z", "reason": "x"}
+    book = PolicyBook(WORLD)
+    take(book, policy(2, 2, name="first", overrides=[ended]))
+    assert (1, "first") == active(book)
+    take(book, BROKEN)
+    after, problem = successor(book)
+    assert problem is None
+    assert (1, "first") == active(after)
+
+
+@pytest.mark.parametrize("broken", ["read_policy", "check_against", "in_force"])
+def test_a_text_that_breaks_the_checks_is_refused(broken: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has a revision and words, and what acted goes on; a successor does not break on it either."""
+
+    def breaks(*_: object, **__: object) -> None:
+        raise OverflowError("date value out of range")
+
+    book = PolicyBook(WORLD)
+    take(book, FIRST)
+    monkeypatch.setattr(policy_book, broken, breaks)
+    event = take(book, SECOND)
+    assert event is not None
+    assert [(1, "active"), (2, "refused")] == history(book)
+    words = "it cannot be judged (OverflowError: date value out of range); take back the last edit"
+    assert words in event.record.message
+    assert take(book, SECOND) is None
+    after, problem = successor(book)
+    assert f"revision 1 acts no more: line 1, column 1: {words}" == problem
+    assert after.active is None
+
+
+def test_judging_changes_nothing() -> None:
+    """A thread may do it: what acts is changed when it is settled."""
+    book = PolicyBook(WORLD)
+    read = book.judge(seen(FIRST), None, WALL)
+    assert (None, []) == (active(book), history(book))
+    assert book.settle(seen(FIRST), read, WALL) is not None
+    assert (1, "first") == active(book)
 
 
 def test_a_lost_text_is_said_and_the_file_is_taken_anew() -> None:

@@ -9,13 +9,16 @@ import signal
 import subprocess
 import sys
 import threading
+import tracemalloc
+from io import FileIO
 from pathlib import Path
+from typing import Any, BinaryIO, cast
 
 import pytest
 
 from autoscaling.types import Role
 from deployments.kept_files import FencedError, StoreError, UnknownSchemaError
-from deployments.record_reader import after, last, read
+from deployments.record_reader import after, last, last_whole, read
 from deployments.records import Records
 
 WALL = 1_767_225_600.1234  # 2026-01-01T00:00:00.123Z
@@ -380,3 +383,76 @@ def test_a_closed_writer_opens_again(tmp_path: Path) -> None:
     writer.close()
     assert writer.write("b", {}) == 2
     assert seqs(tmp_path) == [1, 2]
+
+
+# --- what others put into the file -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"schema":1,"kind":"x","seq":"9"}',
+        b'{"schema":1,"kind":"x","seq":null}',
+        b'{"schema":1,"kind":"x","seq":9.5}',
+        b'{"schema":1,"kind":"x","seq":true}',
+        b'{"schema":1,"kind":"x","seq":-1}',
+        b'{"schema":1,"kind":"x","seq":1%s}' % (b"0" * 30),
+        b'{"schema":1,"kind":5,"seq":9}',
+        b'{"schema":1,"kind":"x","seq":9,"epoch":"a"}',
+        b'{"schema":1,"kind":"x","seq":9,"epoch":4503599627370497}',
+        b'{"schema":"1","kind":"x","seq":9}',
+        b"[" * 100_000,
+    ],
+)
+def test_a_line_of_wrong_types_is_no_record(tmp_path: Path, line: bytes) -> None:
+    """It is neither read nor counted, and the next record has the next number."""
+    records(tmp_path).write("move", {})
+    with current(tmp_path).open("ab") as file:
+        file.write(line + b"\n")
+    assert [1] == seqs(tmp_path)
+    assert [1] == [record["seq"] for record in after(tmp_path, "decisions", 0)]
+    assert 2 == records(tmp_path).write("move", {})
+
+
+def test_a_long_tail_without_lines_is_read_once(tmp_path: Path) -> None:
+    """8 MB of zeros behind the last record are passed over in pieces, and never held together."""
+    records(tmp_path).write("move", {})
+    with current(tmp_path).open("ab") as file:
+        file.write(b"\0" * (8 << 20))
+    tracemalloc.start()
+    try:
+        (found,) = last(tmp_path, "decisions", None, 1)
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert 1 == found["seq"]
+    assert most < 1 << 20
+    assert 2 == records(tmp_path).write("move", {})
+    assert [1, 2] == seqs(tmp_path)
+
+
+class Counted(bytes):
+    """Bytes that count how many of them were joined by `+`."""
+
+    joined = 0
+
+    def __add__(self, other: Any) -> bytes:
+        Counted.joined += len(self) + len(other)
+        return bytes(self) + bytes(other)
+
+
+class CountedFile(FileIO):
+    """A file whose blocks are `Counted`."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        return Counted(super().read(size))
+
+
+def test_a_long_line_is_joined_once(tmp_path: Path) -> None:
+    """A whole line of many blocks is found with its end, and no block is copied for each block before it."""
+    path = tmp_path / "decisions.jsonl"
+    path.write_bytes(b'{"schema":1,"kind":"x","seq":1}\n' + b"\0" * (8 << 20) + b"\n\ntorn")
+    Counted.joined = 0
+    with CountedFile(path) as file:
+        assert 32 == last_whole(cast(BinaryIO, file), path)
+    assert Counted.joined < 9 << 20

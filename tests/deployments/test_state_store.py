@@ -21,6 +21,7 @@ from autoscaling.types import Role
 from deployments import kept_files
 from deployments.kept_files import FencedError, StoreError, UnknownSchemaError
 from deployments.kept_state import RevisionRecord, RevisionState, State
+from deployments.records import Records
 from deployments.state_store import DirectoryStore, NoStore, Opened
 
 WALL = 1_700_000_000.0  # of every clock here; the first epoch of a folder is one above it in ms
@@ -187,11 +188,12 @@ resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
         [sys.executable, "-c", wall + SAVE, str(tmp_path)], stdout=subprocess.PIPE, text=True, check=False
     )
     assert -signal.SIGXFSZ == done.returncode
-    assert f"{FIRST + 1} 41 None\n" == done.stdout
+    epoch, *rest = done.stdout.split()
+    assert ["41", "None"] == rest
     assert (tmp_path / "state.json.tmp").stat().st_size == 50_000
     second = store(tmp_path)
     opened = second.open()
-    assert opened == Opened(FIRST + 2, replace(STATE, epoch=FIRST), None)
+    assert opened == Opened(int(epoch) + 1, replace(STATE, epoch=FIRST), None)
     second.save(STATE, opened.epoch)
     assert names(tmp_path) == ["epoch", "state.json", "state.lock"]
 
@@ -233,7 +235,9 @@ def test_each_damaged_state_has_its_own_name(tmp_path: Path) -> None:
     assert (tmp_path / "state.json.corrupt-1").read_bytes() == b"one"
 
 
-@pytest.mark.parametrize("damage", [None, b"", b"12", b"x\n", b"-3\n"])
+@pytest.mark.parametrize(
+    "damage", [None, b"", b"12", b"x\n", b"-3\n", b"%d\n" % (2**52 + 1), b"9" * 18 + b"\n"]
+)
 def test_a_damaged_epoch_is_passed_over(tmp_path: Path, damage: bytes | None) -> None:
     """Without the epoch's own file the next one is above the state's and the wall clock, and this is said."""
     first = store(tmp_path)
@@ -266,7 +270,7 @@ def test_unknown_fields_are_ignored(tmp_path: Path) -> None:
     """A later version of the same schema may add fields."""
     (tmp_path / "state.json").write_bytes(b'{"schema":1,"epoch":7,"audit_seq":3,"news":{"a":[1]}}')
     (tmp_path / "epoch").write_bytes(b"7\n")
-    assert store(tmp_path).open() == Opened(8, State(epoch=7, audit_seq=3), None)
+    assert store(tmp_path).open() == Opened(FIRST, State(epoch=7, audit_seq=3), None)
 
 
 def test_a_state_that_could_not_be_read_back_is_refused(tmp_path: Path) -> None:
@@ -392,3 +396,71 @@ def test_no_store_keeps_nothing() -> None:
 def test_a_folder_says_where_it_is(tmp_path: Path) -> None:
     """Status names the folder."""
     assert store(tmp_path).describe() == f"kept in {tmp_path}"
+
+
+# --- epochs ------------------------------------------------------------------------------------------
+
+
+def test_a_life_is_above_the_wall_clock_and_the_audit(tmp_path: Path) -> None:
+    """An old copy of the folder begins above lives that left no trace in it, and above its newer audit."""
+    first = DirectoryStore(tmp_path, clock=lambda: WALL - 3600)
+    first.save(STATE, first.open().epoch)
+    assert FIRST == store(tmp_path).open().epoch
+    Records(tmp_path, "audit", epoch=FIRST + 70).write("start", {})
+    assert Opened(FIRST + 71, replace(STATE, epoch=FIRST - 3_600_000), None) == store(tmp_path).open()
+
+
+@pytest.mark.parametrize("epoch", [2**52 + 1, 2**53, 2**60])
+def test_an_epoch_beyond_every_clock_is_no_epoch(tmp_path: Path, epoch: int) -> None:
+    """A state or an audit line that names one neither raises the next life nor fences this one."""
+    first = store(tmp_path)
+    own = first.open().epoch
+    first.save(STATE, own)
+    state = (tmp_path / "state.json").read_bytes().replace(b"%d" % own, b"%d" % epoch)
+    (tmp_path / "state.json").write_bytes(state)
+    (tmp_path / "audit.jsonl").write_text(f'{{"schema":1,"kind":"start","seq":1,"epoch":{epoch}}}\n')
+    first.save(STATE, own)
+    assert FIRST + 1 == store(tmp_path).open().epoch
+
+
+def test_a_risen_epoch_is_kept(tmp_path: Path) -> None:
+    """The next life is above it; one that was succeeded cannot rise any more."""
+    first = store(tmp_path)
+    own = first.open().epoch
+    first.raise_epoch(own, own + 500)
+    later = store(tmp_path).open().epoch
+    assert own + 501 == later
+    with pytest.raises(FencedError, match=f"belongs to the controller of epoch {later}"):
+        first.raise_epoch(own, own + 9000)
+    assert later + 1 == store(tmp_path).open().epoch
+
+
+# --- what others put into the folder -----------------------------------------------------------------
+
+
+def test_odd_names_among_the_policies_stop_no_save(tmp_path: Path) -> None:
+    """Folders and names that are no revision's are left alone; the old texts still go."""
+    first = store(tmp_path)
+    epoch = first.open().epoch
+    for revision in range(1, 61):
+        first.save_policy(revision, "a: 1\n", epoch)
+    odd = ["3", "٣.yaml", "-1.yaml", "0007.yaml", "x.yaml", ".yaml"]
+    for name in odd:
+        (tmp_path / "policies" / name).write_text("odd")
+    (tmp_path / "policies" / "500.yaml").mkdir()
+    first.save(STATE, epoch)
+    kept = {f"{number}.yaml" for number in range(11, 61)} | {"2.yaml", "500.yaml", *odd}
+    assert kept == set(names(tmp_path / "policies"))
+
+
+def test_a_folder_in_the_place_of_a_text_is_put_aside(tmp_path: Path) -> None:
+    """Else the text of the revision would be lost; so is a file in the place of the folder."""
+    first = store(tmp_path)
+    epoch = first.open().epoch
+    (tmp_path / "policies").write_text("no folder")
+    first.save_policy(1, "a: 1\n", epoch)
+    (tmp_path / "policies" / "2.yaml").mkdir()
+    first.save_policy(2, "a: 2\n", epoch)
+    assert ("a: 1\n", "a: 2\n") == (first.policy(1), first.policy(2))
+    assert ["1.yaml", "2.yaml", "2.yaml.corrupt-1"] == names(tmp_path / "policies")
+    assert "no folder" == (tmp_path / "policies.corrupt-1").read_text()
