@@ -75,7 +75,9 @@ def controller_pid() -> int:
 def measure(ray: Any, first: float, warm_s: float, count_s: float) -> list[Loaded]:
     """Rising rates on one controller until it takes no more."""
     controller = psutil.Process(controller_pid())
-    senders = [ray.remote(num_cpus=0)(Sender).remote(number, SENDERS) for number in range(SENDERS)]
+    lean = {"env_vars": {"RAY_SERVE_RUN_ROUTER_IN_SEPARATE_LOOP": "0"}}
+    sender = ray.remote(num_cpus=0, runtime_env=lean)(Sender)
+    senders = [sender.remote(number, SENDERS) for number in range(SENDERS)]
     reader = ray.remote(num_cpus=0)(Reader).remote()
     rates: list[Loaded] = []
     offered = first

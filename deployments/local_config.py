@@ -32,6 +32,8 @@ PLAN_KEPT_S = 1.25
 INGRESS_ONGOING = 100_000
 # Above the 60 s that load balancers keep an idle connection.
 KEEP_ALIVE_S = 90
+# Every method of the controller is short: passing each call to a second thread would cost more than it does.
+ONE_LOOP = {"RAY_SERVE_RUN_USER_CODE_IN_SEPARATE_THREAD": "0"}
 
 
 class ServiceSettings(Settings):
@@ -196,7 +198,7 @@ def serve_config(settings: ServiceSettings) -> dict[str, Any]:
                         "health_check_period_s": 1.0,
                         "ray_actor_options": {
                             "num_cpus": 0,
-                            "runtime_env": {"env_vars": controller.to_env()},
+                            "runtime_env": {"env_vars": controller.to_env() | ONE_LOOP},
                         },
                     },
                     *(_pool(settings.pool(role), controller.pool(role)) for role in Role),

@@ -22,7 +22,7 @@ from deployments.config import (
     PoolWorld,
     SimulationSettings,
 )
-from deployments.local_config import ServiceSettings, default_settings, serve_config
+from deployments.local_config import ONE_LOOP, ServiceSettings, default_settings, serve_config
 
 NGRAM = {"method": "ngram", "num_speculative_tokens": 2, "prompt_lookup_max": 3, "prompt_lookup_min": 1}
 # What Serve hands through without a look at its keys.
@@ -131,7 +131,7 @@ def test_no_engine_setting_outside_a_pools_environment() -> None:
     assert config["applications"][0]["args"] == {}
     for deployment in config["applications"][0]["deployments"]:
         environment = deployment["ray_actor_options"].get("runtime_env", {}).get("env_vars", {})
-        assert list(environment) == {"ingress": [INGRESS_ENV], "controller": [CONTROLLER_ENV]}.get(
+        assert list(environment) == {"ingress": [INGRESS_ENV], "controller": [CONTROLLER_ENV, *ONE_LOOP]}.get(
             deployment["name"], [POOL_ENV]
         )
 

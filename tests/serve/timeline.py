@@ -23,7 +23,7 @@ PARTS = ("decision_s", "drain_s", "start_s", "done_s", "first_token_s")
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """One move.  Decision, done and first token count from the order; drain and start, after the drain, are lengths."""
+    """One move.  Decision, done and first token count from the order; drain and the start after it do not."""
 
     id: str
     source: str
