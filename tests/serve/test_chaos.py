@@ -53,7 +53,7 @@ def is_replaced(service: Service, pool: str, old_id: str) -> Callable[[], bool]:
     return check
 
 
-@pytest.mark.parametrize("pool", ["speculative", "plain"])
+@pytest.mark.parametrize("pool", ["speculative", pytest.param("plain", marks=pytest.mark.long)])
 def test_kill_of_a_replica_ends_only_its_own_streams(service: Service, pool: str) -> None:
     """kill -9 of a replica: its streams end with one error event, others finish; its engine goes in 10 s."""
     victim = service.replicas(pool)[0]
@@ -78,7 +78,7 @@ def test_kill_of_a_replica_ends_only_its_own_streams(service: Service, pool: str
     service.wait(is_replaced(service, pool, victim["id"]), START_S + 15, "a replacement")
 
 
-@pytest.mark.parametrize("pool", ["speculative", "plain"])
+@pytest.mark.parametrize("pool", [pytest.param("speculative", marks=pytest.mark.long), "plain"])
 def test_kill_of_an_engine_gives_error_events_and_a_new_replica(service: Service, pool: str) -> None:
     """kill -9 of the engine process: one error event on each of its streams, and the slot is soon free."""
     victim = service.replicas(pool)[0]

@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.serve, pytest.mark.timeout(300)]
 STEP_S = 0.05
 
 
-@pytest.fixture(scope="module", params=["proxy", "haproxy"])
+@pytest.fixture(scope="module", params=["proxy", pytest.param("haproxy", marks=pytest.mark.long)])
 def slow(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """A service whose engines make 20 steps a second, behind each front."""
     made = settings(

@@ -108,6 +108,7 @@ def test_moves_there_and_back_lose_nothing(service: Service) -> None:
         assert ("done", "override") == (move["state"], move["reason"])
 
 
+@pytest.mark.long
 def test_load_moves_a_replica_and_brings_it_back(service: Service) -> None:
     """A short pool gets a replica of the idle one by the policy alone, and gives it back when load turns."""
     calm = service.policy_file.read_text()

@@ -194,6 +194,7 @@ def test_a_good_edit_is_live_within_seconds(service: Service) -> None:
     assert targets(service.status()) == TWO_EACH
 
 
+@pytest.mark.long
 def test_an_unrelated_edit_moves_nothing(service: Service) -> None:
     """Case C7: at four replicas another field changes: no dip, the same replicas, no move."""
     replicas, moves = all_ids(service), newest(service.status())
@@ -250,6 +251,7 @@ def test_a_lowered_maximum_drains(service: Service) -> None:
     assert before["plain"] < after["plain"]
 
 
+@pytest.mark.long
 def test_the_budget_is_raised_and_lowered_live(service: Service) -> None:
     """Case C7: four to five replicas and back; whoever stays is not restarted."""
     before, moves = all_ids(service), newest(service.status())
@@ -270,6 +272,7 @@ def test_the_budget_is_raised_and_lowered_live(service: Service) -> None:
         assert shrunk[role] <= grown[role]
 
 
+@pytest.mark.long
 def test_an_old_text_is_a_new_revision(service: Service) -> None:
     """A rollback: the text of a former revision, written back, acts under the next number."""
     first = policy_of(service)["active_revision"]
@@ -287,6 +290,7 @@ def test_an_old_text_is_a_new_revision(service: Service) -> None:
     assert [first + 2, first + 1, first] == [one["revision"] for one in history[:3]]
 
 
+@pytest.mark.long
 def test_a_shadow_is_recorded_and_does_not_act(service: Service) -> None:
     """What it would do is in the status and in the audit; the last enforced revision acts on."""
     active, replicas = policy_of(service)["active_revision"], all_ids(service)
@@ -415,6 +419,7 @@ def test_what_this_service_cannot_obey_is_refused(service: Service) -> None:
     assert replicas == all_ids(service)
 
 
+@pytest.mark.long
 def test_half_a_file_is_refused_and_then_completed(service: Service) -> None:
     """Case C10: an editor that stops in the middle changes nothing; the rest of the file makes it good."""
     active = policy_of(service)["active_revision"]
@@ -438,6 +443,7 @@ def test_half_a_file_is_refused_and_then_completed(service: Service) -> None:
     lookout.check()
 
 
+@pytest.mark.long
 def test_a_deleted_file_keeps_the_last_good_policy(service: Service) -> None:
     """Case C10: the condition says so; the file's return ends it."""
     active, replicas = policy_of(service)["active_revision"], all_ids(service)

@@ -160,7 +160,7 @@ def burst(port: int, count: int) -> None:
     assert statuses.count(200) > 0
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=pytest.mark.long), signal.SIGTERM])
 def test_nothing_is_left_after_a_stop(tmp_path: Path, number: signal.Signals) -> None:
     """An open stream finishes during the drain, new work is refused; then no process and no port is left."""
     from tests.service import Stream
