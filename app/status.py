@@ -49,6 +49,7 @@ def service_status(
         },
         "policy": found.get("policy"),
         "precedence": found.get("precedence"),
+        "next_schedule_change": found.get("next_schedule_change"),
         "hold": found.get("hold"),
         "overrides": found.get("overrides"),
         "budget": found.get("budget"),

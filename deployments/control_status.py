@@ -9,6 +9,7 @@ from autoscaling.instants import rfc3339
 from autoscaling.moves import in_flight
 from autoscaling.overrides import Override, active, from_policy
 from autoscaling.policy_in_force import precedence_words
+from autoscaling.schedules import next_change
 from autoscaling.types import Role, ServeStates
 from deployments.config import ControllerSettings
 from deployments.control_state import ControlState
@@ -34,7 +35,9 @@ def control_status(
     """
     decision, moving = state.decision, state.memory.move
     ages = {} if moving is None or not in_flight(moving) else {moving.id: max(0.0, now - moving.at)}
-    overrides = [*from_policy(acting_document(state, default)), *state.overrides]
+    document = acting_document(state, default)
+    overrides = [*from_policy(document), *state.overrides]
+    change = next_change(document.spec.schedules, wall)
     return {
         "last_tick": None if state.ticked_wall is None else rfc3339(state.ticked_wall),
         "ticks": state.ticks,
@@ -42,6 +45,7 @@ def control_status(
         "moves_ended": dict(state.moves_ended),
         "policy": policy_status(settings, state),
         "precedence": None if state.policy is None else precedence_words(state.policy),
+        "next_schedule_change": None if change is None else rfc3339(change),
         "hold": None if decision is None or decision.hold is None else hold_status(decision.hold),
         "overrides": [override_status(one) for one in active(overrides, wall)],
         "budget": _budget(state.policy, serve),

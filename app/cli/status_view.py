@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from app.cli import durations
-from app.cli.output import UNKNOWN, labelled, show, show_clock, table
+from app.cli.output import UNKNOWN, labelled, show, show_clock, show_time, table
 from app.cli.status_changes import changes
 
 SHORTEST_ID = 6  # characters of a replica id; more only where two begin alike
@@ -57,7 +57,9 @@ def _policy(found: dict[str, Any]) -> Iterator[Row]:
         yield "policy", Text(words)
         yield from _other_revisions(policy)
     if found.get("precedence"):
-        yield "in force", Text(found["precedence"])
+        change = found.get("next_schedule_change")
+        until = "" if change is None else f"; the schedules change next at {show_time(change)}"
+        yield "in force", Text(f"{found['precedence']}{until}")
 
 
 def _other_revisions(policy: dict[str, Any]) -> Iterator[Row]:

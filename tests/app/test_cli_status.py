@@ -107,6 +107,7 @@ FULL: dict[str, Any] = NOTHING_KNOWN | {
         }
     ],
     "precedence": "hold > pools; now plain by pools",
+    "next_schedule_change": "2026-03-01T22:00:00Z",
     "budget": {"accelerators": 8, "used": 6},
     "pools": {
         "speculative": EMPTY_POOL
@@ -151,7 +152,7 @@ def test_everything_that_is_known() -> None:
         "http://127.0.0.1:8000  ready  snapshot 0.25 s old, last tick 09:59:59 UTC",
         "policy    interactive-first  revision 7  mode enforce  active  /etc/policy.yaml",
         "          revision 8 of the file is not in force: line 12: spec.pools.plain: is wrong",
-        "in force  hold > pools; now plain by pools",
+        "in force  hold > pools; now plain by pools; the schedules change next at 2026-03-01 22:00:00 UTC",
         "HOLD      by operator (ann) since 09:00:00, until 11:00:00: load test",
         "budget    6 of 8 accelerators",
         "short     speculative for 4m12s: demand 42, can serve 24",

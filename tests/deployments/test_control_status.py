@@ -74,6 +74,7 @@ async def test_before_anything_is_known(folder: Path) -> None:
         "last_decision": None,
         "shadow_decision": None,
         "precedence": None,
+        "next_schedule_change": None,
     } == status(world)
     assert {
         "target": None,
@@ -337,3 +338,18 @@ async def test_what_clamps_a_pool(
     rules = replace(in_force.pools[Role.PLAIN], minimum=minimum, maximum=maximum, bound_by=bound_by)
     world.loop.state.policy = replace(in_force, pools={**in_force.pools, Role.PLAIN: rules})
     assert expected == pool_words(world.loop.state, Role.PLAIN, world.loop.serve, world.now)["clamped_by"]
+
+
+async def test_the_next_change_of_the_schedules_is_told(folder: Path) -> None:
+    """When schedules begin to act or cease to; nothing when the policy has none."""
+    night = {
+        "name": "night",
+        "timeZone": "UTC",
+        "days": ["Fri"],
+        "start": "22:00",
+        "end": "20:00",
+        "pools": {"plain": {"minReplicas": 1}},
+    }
+    world = await running(folder, policy(2, 2, schedules=[night]))
+    # The world's clock begins on a Friday, at 08:00 UTC.
+    assert "2027-01-15T22:00:00Z" == status(world)["next_schedule_change"]
