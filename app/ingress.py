@@ -35,6 +35,7 @@ logger = logging.getLogger("ray.serve")
 
 CALL_LIMIT_S = 1.0
 STATUS_LIMIT_S = 3.0
+FIRST_VIEW_LIMIT_S = 15.0  # a controller that is replaced at the same time is back by then
 
 
 @serve.ingress()
@@ -52,7 +53,9 @@ class Ingress:
         self._upstream = Upstream(self._settings.longest_generation_s, self._settings.between_chunks_s)
         self._relay = Relay(self._membership, self._upstream)
         self._known: Known | None = None
+        self._whole = asyncio.Event()  # a snapshot has come that leaves nobody out
         self._poll_task = asyncio.create_task(self._poll(), name="snapshots")
+        await self._first_view()
 
     def __serve_build_asgi_app__(self) -> ASGIApp:  # Serve's name for it
         generate = GenerationEndpoint(self._membership, self._relay)
@@ -81,10 +84,22 @@ class Ingress:
                 load = msgspec.to_builtins(self._relay.demand.load(self._membership.epoch))
                 async with asyncio.timeout(CALL_LIMIT_S):
                     found = await self._controller.snapshot.remote(self._id, load)
-                self._membership.accept(msgspec.convert(found, Snapshot), time.monotonic())
+                snapshot = msgspec.convert(found, Snapshot)
+                self._membership.accept(snapshot, time.monotonic())
+                if not snapshot.partial:
+                    self._whole.set()
             except Exception as error:
                 logger.debug(f"no snapshot: {type(error).__name__}: {error}")
             await asyncio.sleep(self._settings.poll_s)
+
+    async def _first_view(self) -> None:
+        """Take no request before the replicas are known: in an update the former ingress still serves.
+
+        A new application has a whole view too, of nobody; without a controller the wait has an end.
+        """
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(FIRST_VIEW_LIMIT_S):
+                await self._whole.wait()
 
     async def _models(self, _request: Request) -> Response:
         cards = model_cards(self._views())
