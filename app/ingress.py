@@ -80,8 +80,8 @@ class Ingress:
         """Fetch the snapshot for ever; without a controller the last one stays in force."""
         while True:
             try:
-                # Not wait_for: in Python 3.11 it can swallow a cancel that meets the answer.
                 load = msgspec.to_builtins(self._relay.demand.load(self._membership.epoch))
+                # Not wait_for: in Python 3.11 it can swallow a cancel that meets the answer.
                 async with asyncio.timeout(CALL_LIMIT_S):
                     found = await self._controller.snapshot.remote(self._id, load)
                 snapshot = msgspec.convert(found, Snapshot)

@@ -8,12 +8,17 @@ from autoscaling.decisions import Observation, PoolObservation
 from autoscaling.demand import Demand
 from autoscaling.latencies import Latencies
 from autoscaling.observations import Seen
-from autoscaling.types import ReplicaState, Role, ServePool, ServeStates
+from autoscaling.types import (
+    DRAINING_STATES,
+    RUNNING_STATES,
+    STARTING_STATES,
+    ReplicaState,
+    Role,
+    ServePool,
+    ServeStates,
+)
 
 SERVE_EXPIRES_S = 5.0  # an older look at Ray Serve says nothing about now
-STARTING = ("STARTING", "UPDATING", "RECOVERING")
-RUNNING = ("RUNNING", "PENDING_MIGRATION")
-DRAINING = ("STOPPING",)
 
 
 def observe(
@@ -65,9 +70,9 @@ def _pool(
     known = [item for item in speaking if serve is None or item.report.replica_id in serve.running_ids]
     return PoolObservation(
         target=None if serve is None else serve.target,
-        running=None if serve is None else _count(serve, RUNNING),
-        starting=None if serve is None else _count(serve, STARTING),
-        draining=None if serve is None else _count(serve, DRAINING),
+        running=None if serve is None else serve.count(RUNNING_STATES),
+        starting=None if serve is None else serve.count(STARTING_STATES),
+        draining=None if serve is None else serve.count(DRAINING_STATES),
         reporting=len(known),
         inflight=sum(item.report.inflight for item in known) if known else None,
         wanted=demand.wanted(role, now),
@@ -76,7 +81,3 @@ def _pool(
         ttft_p95_s=latencies.ttft_p95_s(role, now),
         tpot_p95_s=latencies.tpot_p95_s(role, now),
     )
-
-
-def _count(serve: ServePool, states: Sequence[str]) -> int:
-    return sum(serve.states.get(state, 0) for state in states)

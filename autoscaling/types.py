@@ -172,6 +172,12 @@ class IngressLoad:
     schema: int = SCHEMA
 
 
+# Ray Serve's words for a replica, by what they mean for capacity.
+STARTING_STATES = ("STARTING", "UPDATING", "RECOVERING")
+RUNNING_STATES = ("RUNNING", "PENDING_MIGRATION")
+DRAINING_STATES = ("STOPPING",)
+
+
 @dataclass(frozen=True, slots=True)
 class ServePool:
     """One pool's deployment, by Ray Serve's word."""
@@ -179,6 +185,10 @@ class ServePool:
     target: int
     states: dict[str, int]  # Serve's replica state, such as "RUNNING" or "STOPPING", to count
     running_ids: frozenset[str]
+
+    def count(self, states: tuple[str, ...]) -> int:
+        """Replicas in any of these states."""
+        return sum(self.states.get(state, 0) for state in states)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,21 +10,27 @@ from autoscaling.moves import in_flight
 from autoscaling.overrides import Override, active, from_policy
 from autoscaling.policy_in_force import precedence_words
 from autoscaling.schedules import next_change
-from autoscaling.types import Role, ServeStates
+from autoscaling.types import (
+    DRAINING_STATES,
+    RUNNING_STATES,
+    STARTING_STATES,
+    Role,
+    ServeStates,
+)
 from deployments.config import ControllerSettings
 from deployments.control_state import ControlState
-from deployments.policy_use import acting_document
+from deployments.policy_use import Default, acting_document
 
 Plain = dict[str, Any]
 MOVES_SHOWN = 20
-ACCELERATOR_STATES = ("STARTING", "UPDATING", "RECOVERING", "RUNNING", "PENDING_MIGRATION", "STOPPING")
+ACCELERATOR_STATES = (*STARTING_STATES, *RUNNING_STATES, *DRAINING_STATES)
 
 
 def control_status(
     settings: ControllerSettings,
     state: ControlState,
     serve: ServeStates | None,
-    default: Any,
+    default: Default,
     *,
     now: float,
     wall: float,
@@ -58,7 +64,7 @@ def control_status(
 def policy_status(settings: ControllerSettings, state: ControlState) -> Plain:
     """Which revision acts, which was seen last, and what was wrong with it."""
     book = state.book
-    acting = book.active or book.shadow
+    acting = book.acting
     newest = book.revisions[-1] if book.revisions else None
     return {
         "name": None if acting is None else acting.policy.metadata.name,
@@ -181,7 +187,7 @@ def _budget(policy: PolicyInForce | None, serve: ServeStates | None) -> Plain | 
     used = None
     if serve is not None:
         used = sum(
-            policy.pools[role].accelerators * sum(pool.states.get(name, 0) for name in ACCELERATOR_STATES)
+            policy.pools[role].accelerators * pool.count(ACCELERATOR_STATES)
             for role, pool in serve.pools.items()
         )
     return {

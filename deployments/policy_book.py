@@ -54,6 +54,11 @@ class PolicyBook:
         self._texts: dict[int, str] = {}  # of this life, for a service that keeps nothing
 
     @property
+    def acting(self) -> Revision | None:
+        """The revision whose words count: the active one, or the shadow where none was ever enforced."""
+        return self.active or self.shadow
+
+    @property
     def seen_revision(self) -> int | None:
         """The newest revision, good or not."""
         return self.revisions[-1].revision if self.revisions else None

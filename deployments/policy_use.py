@@ -57,7 +57,7 @@ def acting_policy(state: ControlState, default: Default, wall: float, now: float
 
 def acting_document(state: ControlState, default: Default) -> CapacityPolicy:
     """The policy whose overrides and budget count now, without what depends on the moment."""
-    acting = state.book.active or state.book.shadow
+    acting = state.book.acting
     return default[0] if acting is None else acting.policy
 
 

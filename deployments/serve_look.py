@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from autoscaling.types import Role, ServePool, ServeStates
+from autoscaling.types import RUNNING_STATES, Role, ServePool, ServeStates
 from deployments.config import APP_NAME
 
 
@@ -24,6 +24,6 @@ def _pool(found: dict[str, Any]) -> ServePool:
     for replica in found.get("replicas", ()):
         state = str(getattr(replica["state"], "value", replica["state"]))
         states[state] = states.get(state, 0) + 1
-        if state in ("RUNNING", "PENDING_MIGRATION"):
+        if state in RUNNING_STATES:
             running.add(replica["replica_id"])
     return ServePool(int(found["target_num_replicas"]), states, frozenset(running))
