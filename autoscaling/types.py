@@ -9,27 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from autoscaling.request_line import RequestLine
+from autoscaling.roles import Role as Role  # noqa: PLC0414  # passed on to the readers of this module
+from autoscaling.roles import Tier as Tier  # noqa: PLC0414
+from autoscaling.routing_rules import RoutingRules
+
 SCHEMA = 1
-
-
-class Role(StrEnum):
-    """What a pool is for; also the names of the two pools."""
-
-    SPECULATIVE = "speculative"
-    PLAIN = "plain"
-
-    @property
-    def other(self) -> Role:
-        """The other pool of the pair."""
-        return Role.PLAIN if self is Role.SPECULATIVE else Role.SPECULATIVE
-
-
-class Tier(StrEnum):
-    """What the caller is promised."""
-
-    INTERACTIVE = "interactive"
-    STANDARD = "standard"
-    BATCH = "batch"
 
 
 class ReplicaState(StrEnum):
@@ -159,6 +144,7 @@ class Snapshot:
     replicas: tuple[ReplicaView, ...]
     stopping: bool = False  # the service is being taken down: no new work anywhere
     retry_after_s: int | None = None  # what a caller without room is told; None: the ingress's own value
+    routing: RoutingRules | None = None  # None: the ingress's own defaults
     schema: int = SCHEMA
 
 
@@ -169,6 +155,9 @@ class IngressLoad:
     wanted: dict[Role, int]  # sequences open now, by the pool that their callers prefer
     refused: dict[Role, int]  # sequences that found no room, since the ingress started
     epoch: int | None = None  # of the newest snapshot that it holds
+    waiting: dict[Tier, int] = field(default_factory=dict)  # sequences in its queues now
+    lines: tuple[RequestLine, ...] = ()  # requests that ended, oldest first; repeated until the call returns
+    lines_dropped: int = 0  # lines that were lost for want of room, since it started
     schema: int = SCHEMA
 
 
