@@ -54,10 +54,11 @@ def _draining(seen: Observation) -> Sizes | None:
 
 
 def _held(seen: Observation) -> Sizes | None:
+    """Replicas that hold an accelerator, or are about to: what Ray Serve misses of its target it starts."""
     known = {}
     for role in Role:
         pool = seen.pools[role]
         if pool.running is None or pool.starting is None:
             return None
-        known[role] = pool.running + pool.starting
+        known[role] = max(pool.running + pool.starting, pool.target or 0)
     return known

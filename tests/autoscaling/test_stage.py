@@ -17,11 +17,22 @@ def staged(
     return stage(Step("stabilize", Reason.SHORTFALL, targets), plan, observation, given_policy or policy())
 
 
-def fleet(speculative: tuple[int, int, int], plain: tuple[int, int, int]) -> Observation:
-    """Running, starting and draining replicas of both pools."""
+def fleet(
+    speculative: tuple[int, int, int],
+    plain: tuple[int, int, int],
+    *,
+    plain_target: int | None = None,
+) -> Observation:
+    """Running, starting and draining replicas of both pools; Serve's target is what runs and starts."""
+    target = plain[0] + plain[1] if plain_target is None else plain_target
     return seen(
-        speculative=pool(running=speculative[0], starting=speculative[1], draining=speculative[2]),
-        plain=pool(running=plain[0], starting=plain[1], draining=plain[2]),
+        speculative=pool(
+            speculative[0] + speculative[1],
+            running=speculative[0],
+            starting=speculative[1],
+            draining=speculative[2],
+        ),
+        plain=pool(target, running=plain[0], starting=plain[1], draining=plain[2]),
     )
 
 
@@ -43,6 +54,12 @@ def test_shrink_then_grow(plan: Sizes, observation: Observation, expected: Sizes
     """From 4 and 4 to 5 and 3: the receiver is asked for when the donor's accelerator is really free."""
     step = staged(both(5, 3), plan, observation)
     assert ("stage", "shortfall", expected) == (step.name, step.reason, step.targets)
+
+
+def test_a_crash_is_not_taken_for_a_drain() -> None:
+    """A replica that Ray Serve will replace, by the target of that look, holds its accelerator."""
+    before_it_obeyed = fleet((4, 0, 0), (3, 0, 0), plain_target=4)
+    assert both(4, 3) == staged(both(5, 3), both(4, 3), before_it_obeyed).targets
 
 
 def test_a_wait_is_said() -> None:
