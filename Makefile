@@ -39,13 +39,15 @@ BIN := $(VENV)/bin/
 PYTEST := $(BIN)python -m pytest
 PREPARE := prepare-base prepare-cpu prepare-dev
 
-.PHONY: help serve install install-simulated check test test-long contract bench-path bench-control clean $(PREPARE)
+.PHONY: help serve demo install install-simulated check test test-long contract bench-path bench-control bench-mixed bench-route bench-workload clean $(PREPARE)
 
 help:
 	@echo 'make serve                   install what is missing, then serve on http://127.0.0.1:$(PORT)'
 	@echo '                             first time about 5 min (1.1 GB to download, 4.3 GB on disk), later 1 min'
 	@echo 'make serve ENGINE=simulated  the same service on a simulated engine, without vLLM and torch'
 	@echo '                             first time about 1 min (0.15 GB to download, 0.5 GB on disk), later 20 s'
+	@echo 'make demo                    a mixed load for 75 s on the service at PORT, or on one that it starts'
+	@echo '                             and stops; about 4 min, the first time as long as serve on top'
 	@echo 'make install                 only install what serve needs, about 3 min'
 	@echo 'make install-simulated       only install what serve ENGINE=simulated needs, about 1 min'
 	@echo
@@ -57,17 +59,25 @@ help:
 	@echo '                             about 12 min, or 5 with ARGS=--quick'
 	@echo 'make bench-control           what one controller takes: reports, decisions at 1,000 replicas, memory;'
 	@echo '                             about 9 min, or 3 with ARGS=--quick'
+	@echo 'make bench-mixed             what classes and backfill add under a mixed load on both pools, on a service of'
+	@echo '                             its own; about 13 min, or 5 with ARGS=--quick'
+	@echo 'make bench-workload          how much drafts give each class of request, on a running service (ARGS=--url URL);'
+	@echo '                             about 10 min'
+	@echo 'make bench-route             what deciding on one request costs the ingress; about 30 s'
 	@echo 'make clean                   remove the virtual environments and all caches of this checkout; 5 s'
 	@echo
 	@echo 'Settings (make TARGET NAME=VALUE):'
 	@echo '  PYTHON=$(PYTHON)  VENV=$(VENV)  ENGINE=vllm|simulated  PORT=$(PORT)'
-	@echo '  ARGS=             further arguments of twinpool serve or pytest'
+	@echo '  ARGS=             further arguments of twinpool serve, twinpool demo or pytest'
 	@echo '  TORCH_INDEX=      where the CPU build of torch comes from, when pip is not configured for it'
 
 serve:
 	@$(call preflight,$(FLAVOUR)) --port $(PORT)
 	@$(MAKE) --no-print-directory prepare-$(FLAVOUR) PREFLIGHT_DONE=1
 	@exec $(BIN)twinpool serve --engine $(ENGINE) --port $(PORT) $(ARGS)
+
+demo: prepare-$(FLAVOUR)
+	@exec $(BIN)twinpool demo --serve --engine $(ENGINE) --url http://127.0.0.1:$(PORT) $(ARGS)
 
 install: prepare-$(FLAVOUR)
 	@echo 'installed: $(VENV)'
@@ -105,6 +115,15 @@ bench-path: prepare-base
 
 bench-control: prepare-base
 	$(BIN)python -m benchmarks.control $(ARGS)
+
+bench-mixed: prepare-$(FLAVOUR)
+	$(BIN)python -m benchmarks.mixed --engine $(ENGINE) $(ARGS)
+
+bench-workload: prepare-base
+	$(BIN)python -m benchmarks.workload $(ARGS)
+
+bench-route: prepare-base
+	$(BIN)python -m benchmarks.route $(ARGS)
 
 # Only a directory that Python marked as a virtual environment is removed; .venv-peer is of bench-path.
 clean:

@@ -26,8 +26,9 @@ logger = logging.getLogger("ray.serve")
 
 CALL_LIMIT_S = 3.0
 MAX_BODY = 64 << 10  # bytes; a hold or an override is a few hundred
-RECORDS = ("decision", "move")
-ID_MAX = 100  # characters; every id is far shorter
+RECORDS = ("decision", "move", "request")
+ID_MAX = 100  # characters; every id of our own is far shorter
+REQUEST_ID_MAX = 140  # characters; a caller's has at most 128, and the engine's a suffix
 _REVISION = re.compile("[0-9]{1,9}")  # no file is edited a billion times
 
 _B = TypeVar("_B", bound=Body)
@@ -117,7 +118,9 @@ class Admin:
         kind = request.path_params["kind"]
         if kind not in RECORDS:
             raise errors.invalid_value("kind", kind, RECORDS)
-        return await self._ask("why", {"kind": kind, "id": _id(request.query_params.get("id")) or None})
+        most = REQUEST_ID_MAX if kind == "request" else ID_MAX
+        wanted = _id(request.query_params.get("id"), most) or None
+        return await self._ask("why", {"kind": kind, "id": wanted})
 
     async def _ask(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
         return await self._command(name, arguments, changing=False)
@@ -168,10 +171,10 @@ def _answering(handler: _Handler) -> Callable[[Request], Awaitable[Response]]:
     return answer
 
 
-def _id(given: str | None) -> str | None:
+def _id(given: str | None, most: int = ID_MAX) -> str | None:
     """An id that there may be; raises ApiError for one that is longer than any."""
-    if given is not None and len(given) > ID_MAX:
-        raise errors.nothing_named(f"Nothing has this id: it is longer than {ID_MAX} characters.", "id")
+    if given is not None and len(given) > most:
+        raise errors.nothing_named(f"Nothing has this id: it is longer than {most} characters.", "id")
     return given
 
 

@@ -7,19 +7,23 @@ import contextlib
 import logging
 import re
 import secrets
+import time
 from collections.abc import Coroutine, MutableMapping
 from typing import Any
 
 from starlette.types import Receive, Scope, Send
 
 from app import errors
+from app.ask_of import Asked, asked
 from app.errors import ApiError
+from app.job import Course, Job
+from app.lines import Lines, line_of
 from app.membership import Membership
-from app.peek import peek
+from app.peek import fields_of, peek
 from app.relay import Relay
-from app.search import Job
 from app.tiers import choose_tier, pool_pin
 from app.upstream import Outgoing
+from autoscaling.request_line import Outcome
 from deployments.edits import header_map
 from deployments.request_body import BodyTooLargeError, read_body
 
@@ -34,9 +38,10 @@ PASSED = (b"accept", b"traceparent", b"tracestate", b"x-twinpool-usage")
 class GenerationEndpoint:
     """ASGI app for POST /v1/chat/completions and /v1/completions."""
 
-    def __init__(self, membership: Membership, relay: Relay) -> None:
+    def __init__(self, membership: Membership, relay: Relay, lines: Lines) -> None:
         self._membership = membership
         self._relay = relay
+        self._lines = lines
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """ASGI entry."""
@@ -47,8 +52,8 @@ class GenerationEndpoint:
             body = await read_body(receive, MAX_BODY)
             if body is None:
                 return
-            job = self._job(scope, headers, body, request_id)
-            await _unless_disconnected(self._relay.serve(job, out.send), receive)
+            job, asked = self._job(scope, headers, body, request_id)
+            await self._serve(job, asked, out, receive)
         except ApiError as error:
             await out.fail(error)
         except BodyTooLargeError:
@@ -59,29 +64,53 @@ class GenerationEndpoint:
                 raise
             await out.fail(errors.internal_error())
 
-    def _job(self, scope: Scope, headers: dict[bytes, bytes], body: bytes, request_id: str) -> Job:
-        seen = peek(scope["path"], headers.get(b"content-type"), body, self._membership.max_model_len)
-        served = self._membership.served_names
+    async def _serve(self, job: Job, asked: Asked, out: _Out, receive: Receive) -> None:
+        """Relay, and leave a line about it however it ends."""
+        course = Course()
+        try:
+            await _unless_disconnected(self._relay.serve(job, course, out.send), receive)
+        except ApiError as error:
+            course.failed(error)
+            raise
+        except Exception:
+            course.outcome = Outcome.FAILED
+            raise
+        finally:
+            self._lines.add(
+                line_of(
+                    self._lines.next_seq(),
+                    job,
+                    asked,
+                    course,
+                    now=time.monotonic(),
+                    wall=time.time(),
+                )
+            )
+
+    def _job(
+        self, scope: Scope, headers: dict[bytes, bytes], body: bytes, request_id: str
+    ) -> tuple[Job, Asked]:
+        members = self._membership
+        fields = fields_of(headers.get(b"content-type"), body)
+        seen = peek(scope["path"], fields, members.max_model_len)
+        served = members.served_names
         if not served:
             raise errors.not_ready("the first replica")
-        if self._membership.stopping:
+        if members.stopping:
             raise errors.stopping()
         tier = choose_tier(scope["headers"], seen.service_tier, seen.model, served)
+        pin = pool_pin(scope["headers"])
+        found = asked(scope["path"], fields, seen, tier.tier, pin, members.rules, members.method)
+        # A suffix of our own: two clients that send the same id must not meet in the engine.
+        engine_id = f"{request_id}-{secrets.token_hex(3)}"
         passed = [(name.decode(), headers[name].decode("latin-1")) for name in PASSED if name in headers]
         # The engine takes this spelling only; `peek` has checked the caller's.
         passed.append(("content-type", "application/json"))
-        # A suffix of our own: two clients that send the same id must not meet in the engine.
-        passed.append(("x-request-id", f"{request_id}-{secrets.token_hex(3)}"))
+        passed.append(("x-request-id", engine_id))
         passed.append(("x-twinpool-tier", tier.tier.value))
         passed.append(("x-twinpool-sequences", str(seen.sequences)))
-        return Job(
-            request_id=request_id,
-            outgoing=Outgoing("POST", scope["path"], tuple(passed), body),
-            tier=tier,
-            pin=pool_pin(scope["headers"]),
-            parameters=seen.parameters,
-            sequences=seen.sequences,
-        )
+        outgoing = Outgoing("POST", scope["path"], tuple(passed), body)
+        return Job(request_id, engine_id, outgoing, tier, found.ask, seen.stream), found
 
 
 class _Out:

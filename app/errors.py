@@ -178,6 +178,12 @@ def no_capacity(retry_after_s: float) -> ApiError:
     return ApiError(catalogue.answer(Code.NO_CAPACITY, message, retry_after_s=retry_after_s))
 
 
+def queue_full(tier: str, limit: int, retry_after_s: float) -> ApiError:
+    """Say that too many requests of this tier wait already."""
+    message = f"Too many requests wait: the queue of the {tier} tier holds {limit} sequences and is full."
+    return ApiError(catalogue.answer(Code.RATE_LIMIT_EXCEEDED, message, retry_after_s=retry_after_s))
+
+
 def not_ready(waiting_for: str, retry_after_s: float = 5) -> ApiError:
     """Say that nothing can be served yet."""
     message = f"Not ready: waiting for {waiting_for}."

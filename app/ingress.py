@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import random
 import secrets
 import time
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -21,13 +23,17 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app import errors
 from app.admin import Admin
+from app.admission.desk import Desk
 from app.endpoint import GenerationEndpoint
+from app.ingress_metrics import IngressMetrics
+from app.lines import Lines
 from app.membership import Membership
 from app.models import model_cards
 from app.relay import Relay
 from app.status import Known, service_status
 from app.upstream import Upstream
-from autoscaling.types import Role, Snapshot
+from autoscaling.request_line import RequestLine
+from autoscaling.types import IngressLoad, Role, Snapshot, Tier
 from deployments.config import IngressSettings
 from deployments.control_metrics import CONTENT_TYPE
 
@@ -51,14 +57,18 @@ class Ingress:
         self._id = secrets.token_hex(8)
         self._membership = Membership()
         self._upstream = Upstream(self._settings.longest_generation_s, self._settings.between_chunks_s)
-        self._relay = Relay(self._membership, self._upstream)
+        choose = random.Random().randrange  # noqa: S311  # a choice between replicas, nothing secret
+        self._desk = Desk(self._membership, choose)
+        self._relay = Relay(self._membership, self._upstream, self._desk)
+        self._counts = IngressMetrics()
+        self._lines = Lines(self._counts.ended)
         self._known: Known | None = None
         self._whole = asyncio.Event()  # a snapshot has come that leaves nobody out
         self._poll_task = asyncio.create_task(self._poll(), name="snapshots")
         await self._first_view()
 
     def __serve_build_asgi_app__(self) -> ASGIApp:  # Serve's name for it
-        generate = GenerationEndpoint(self._membership, self._relay)
+        generate = GenerationEndpoint(self._membership, self._relay, self._lines)
         app = Starlette(
             routes=[
                 Path("/v1/chat/completions", generate, methods=["POST"]),
@@ -80,17 +90,30 @@ class Ingress:
         """Fetch the snapshot for ever; without a controller the last one stays in force."""
         while True:
             try:
-                load = msgspec.to_builtins(self._relay.demand.load(self._membership.epoch))
+                self._counts.look(self._desk.waiting, self._membership.total_inflight)
+                lines = self._lines.oldest()
+                load = msgspec.to_builtins(self._load(lines))
                 # Not wait_for: in Python 3.11 it can swallow a cancel that meets the answer.
                 async with asyncio.timeout(CALL_LIMIT_S):
                     found = await self._controller.snapshot.remote(self._id, load)
                 snapshot = msgspec.convert(found, Snapshot)
+                self._lines.taken(lines)
                 self._membership.accept(snapshot, time.monotonic())
+                self._desk.wake()
                 if not snapshot.partial:
                     self._whole.set()
             except Exception as error:
                 logger.debug(f"no snapshot: {type(error).__name__}: {error}")
             await asyncio.sleep(self._settings.poll_s)
+
+    def _load(self, lines: tuple[RequestLine, ...]) -> IngressLoad:
+        """What the controller is told with every fetch."""
+        return replace(
+            self._relay.demand.load(self._membership.epoch),
+            waiting={tier: self._desk.waiting(tier) for tier in Tier},
+            lines=lines,
+            lines_dropped=self._lines.dropped,
+        )
 
     async def _first_view(self) -> None:
         """Take no request before the replicas are known: in an update the former ingress still serves.

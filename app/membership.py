@@ -8,24 +8,18 @@ our own open requests count.  A failed connection overrules both until the repli
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 from typing import Final
 
-from autoscaling.types import SCHEMA, ReplicaView, Snapshot
+from app.candidates import UNKNOWN_ANSWER, Candidate
+from autoscaling.routing_rules import RoutingRules
+from autoscaling.types import SCHEMA, ReplicaView, Role, Snapshot
 
 LOAD_EXPIRES_S: Final = 3.0
 REFUSED_SKIP_S: Final = 0.2  # a refusal is about this moment; the next snapshot knows more
 BACKOFF_FIRST_S: Final = 1.0
 BACKOFF_LONGEST_S: Final = 30.0
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """One replica as routing weighs it."""
-
-    replica: ReplicaView
-    load: int  # requests in flight there, ours and others'
-    soft_room: bool  # new work is welcome
-    hard_room: bool  # new work is taken
+DEFAULT_RULES: Final = RoutingRules()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +36,29 @@ class _Ejection:
     until: float
 
 
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """A candidate as it was at `since`; without news of its replica it stays so before `until`."""
+
+    candidate: Candidate | None  # None: ejected
+    since: float
+    until: float
+
+
 class Membership:
     """Snapshots in, candidates out; one per ingress, touched by one thread."""
 
     def __init__(self) -> None:
         self._known: dict[str, _Known] = {}
         self._own: dict[str, int] = {}  # never holds a zero; outlives the replica
+        self._work: dict[str, float] = {}  # predicted tokens that our open requests there will yet generate
         self._ejected: dict[str, _Ejection] = {}
         self._failures: dict[str, int] = {}  # ejections in a row
         self._skipped_until: dict[str, float] = {}
+        self._seen: dict[str, _Seen] = {}  # made when first asked for, dropped at any news
+        self._names: tuple[str, ...] = ()
+        self._longest: int | None = None
+        self._method: str | None = None
         self._snapshot: Snapshot | None = None
         self._accepted_at: float | None = None
 
@@ -75,6 +83,16 @@ class Membership:
         return None if self._snapshot is None else self._snapshot.retry_after_s
 
     @property
+    def rules(self) -> RoutingRules:
+        """What routing obeys; the defaults before the first snapshot, and of an older controller."""
+        return DEFAULT_RULES if self._snapshot is None else self._snapshot.routing or DEFAULT_RULES
+
+    @property
+    def ingresses(self) -> int:
+        """Live ingresses that share the limits, this one included."""
+        return 1 if self._snapshot is None else max(1, self._snapshot.ingresses)
+
+    @property
     def total_inflight(self) -> int:
         """Requests this ingress has open, on replicas that left included."""
         return sum(self._own.values())
@@ -82,12 +100,17 @@ class Membership:
     @property
     def served_names(self) -> tuple[str, ...]:
         """Model names that known replicas serve; the first is canonical."""
-        return tuple(dict.fromkeys(m for k in self._known.values() for m in k.view.capabilities.models))
+        return self._names
 
     @property
     def max_model_len(self) -> int | None:
         """The widest context that a known replica takes, in tokens; None before the first snapshot."""
-        return max((known.view.capabilities.max_model_len for known in self._known.values()), default=None)
+        return self._longest
+
+    @property
+    def method(self) -> str | None:
+        """How the speculative replicas draft; None while none is known."""
+        return self._method
 
     def age_s(self, now: float) -> float | None:
         """Tell the seconds since a new snapshot was accepted; None before the first."""
@@ -101,25 +124,43 @@ class Membership:
         if held is not None and (snapshot.epoch, snapshot.seq) <= (held.epoch, held.seq):
             return False
         self._snapshot, self._accepted_at = snapshot, now
+        self._seen.clear()
         for view in snapshot.replicas:
             self._known[view.replica_id] = self._observe(view, now)
         if not snapshot.partial:
             listed = {view.replica_id for view in snapshot.replicas}
             for replica_id in self._known.keys() - listed:
                 self._forget(replica_id)
+        self._learn()
         return True
 
-    def started(self, replica_id: str, sequences: int = 1) -> None:
-        """Count a request of ours as open there, by the sequences it makes the engine run."""
-        self._own[replica_id] = self._own.get(replica_id, 0) + sequences
+    def answer_tokens(self, role: Role) -> float | None:
+        """The mean length of a pool's answers of late; None when too few are known."""
+        speed = self.rules.speeds.get(role)
+        return None if speed is None else speed.answer_tokens
 
-    def finished(self, replica_id: str, sequences: int = 1) -> None:
-        """Count a request of ours there as over, however it ended."""
+    def started(self, replica_id: str, sequences: int = 1, tokens: float = 0.0) -> None:
+        """Count a request of ours as open there: its sequences, and the tokens it will generate."""
+        self._seen.pop(replica_id, None)
+        self._own[replica_id] = self._own.get(replica_id, 0) + sequences
+        self._work[replica_id] = self._work.get(replica_id, 0.0) + tokens
+
+    def advanced(self, replica_id: str, tokens: float) -> None:
+        """Count tokens of ours there as generated."""
+        if replica_id in self._work:
+            self._seen.pop(replica_id, None)
+            self._work[replica_id] -= tokens
+
+    def finished(self, replica_id: str, sequences: int = 1, tokens: float = 0.0) -> None:
+        """Count a request of ours there as over, however it ended, and what it had not generated."""
+        self._seen.pop(replica_id, None)
         left = self._own.get(replica_id, 0) - sequences
         if left > 0:
             self._own[replica_id] = left
+            self.advanced(replica_id, tokens)
         else:
             self._own.pop(replica_id, None)
+            self._work.pop(replica_id, None)
 
     def inflight(self, replica_id: str) -> int:
         """Count the requests this ingress has open there."""
@@ -134,6 +175,7 @@ class Membership:
         known = self._known.get(replica_id)
         if known is None or self._is_out(known.view, now):
             return
+        self._seen.pop(replica_id, None)
         failures = self._failures.get(replica_id, 0)
         self._failures[replica_id] = failures + 1
         # 5 doublings reach the longest; more would only overflow
@@ -143,6 +185,7 @@ class Membership:
     def refused(self, replica_id: str, now: float) -> None:
         """Pass over a replica that did not accept: full, draining, or not who we meant."""
         if replica_id in self._known:
+            self._seen.pop(replica_id, None)
             self._skipped_until[replica_id] = now + REFUSED_SKIP_S
 
     def succeeded(self, replica_id: str) -> None:
@@ -159,21 +202,42 @@ class Membership:
 
     def candidates_view(self, now: float) -> tuple[Candidate, ...]:
         """List every known replica but the ejected ones; those that take no work have no room."""
-        return tuple(
-            self._candidate(known.view, now)
-            for known in self._known.values()
-            if not self._is_out(known.view, now)
-        )
+        found = []
+        for replica_id in self._known:
+            seen = self._seen.get(replica_id)
+            if seen is None or not seen.since <= now < seen.until:
+                seen = self._seen[replica_id] = self._look(replica_id, now)
+            if seen.candidate is not None:
+                found.append(seen.candidate)
+        return tuple(found)
 
-    def _candidate(self, view: ReplicaView, now: float) -> Candidate:
-        load, own = self.load(view.replica_id, now), self.inflight(view.replica_id)
-        open_now = view.accepting and now >= self._skipped_until.get(view.replica_id, now)
+    def _look(self, replica_id: str, now: float) -> _Seen:
+        known, ejection = self._known[replica_id], self._ejected.get(replica_id)
+        skipped_until = self._skipped_until.get(replica_id, -inf)
+        ends = (
+            known.reported_at + LOAD_EXPIRES_S,
+            skipped_until,
+            -inf if ejection is None else ejection.until,
+        )
+        until = min((end for end in ends if end >= now), default=inf)
+        out = self._is_out(known.view, now)
+        return _Seen(None if out else self._candidate(known.view, now, now >= skipped_until), now, until)
+
+    def _candidate(self, view: ReplicaView, now: float, open_now: bool) -> Candidate:
+        load, own, ingresses = self.load(view.replica_id, now), self.inflight(view.replica_id), self.ingresses
+        mean = self.answer_tokens(view.role)
+        others = max(0, load - own) * (UNKNOWN_ANSWER if mean is None else mean)
         # The shares are our part of the limits; all ingresses together may use the whole soft limit.
         # The hard limit is the replica's to enforce: others' numbers are too old to refuse on.
-        ingresses = 1 if self._snapshot is None else max(1, self._snapshot.ingresses)
-        welcome = own < view.soft_share and load < view.soft_share * ingresses
-        hard_room = open_now and own < view.hard_share
-        return Candidate(view, load, soft_room=hard_room and welcome, hard_room=hard_room)
+        return Candidate(
+            view,
+            load,
+            limit=view.soft_share * ingresses,
+            own_free=view.soft_share - own,
+            hard_room=view.accepting and open_now and own < view.hard_share,
+            work=self._work.get(view.replica_id, 0.0) + others,
+            ingresses=ingresses,
+        )
 
     def _observe(self, view: ReplicaView, now: float) -> _Known:
         before = self._known.get(view.replica_id)
@@ -189,6 +253,13 @@ class Membership:
             return False
         spoke = view.boot_id != ejection.boot_id or view.seq > ejection.seq
         return now < ejection.until or not spoke
+
+    def _learn(self) -> None:
+        """Keep what every request asks of all replicas together."""
+        found = [known.view.capabilities for known in self._known.values()]
+        self._names = tuple(dict.fromkeys(name for one in found for name in one.models))
+        self._longest = max((one.max_model_len for one in found), default=None)
+        self._method = next((one.method for one in found if one.method is not None), None)
 
     def _forget(self, replica_id: str) -> None:
         del self._known[replica_id]

@@ -10,6 +10,7 @@ there and here.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
@@ -35,72 +36,92 @@ class Peek:
     parameters: frozenset[str]  # active parameters that some engines refuse
 
 
-class _Body(msgspec.Struct):
-    """Raw values: checked as JSON, but not yet held to a type."""
+Fields = Mapping[str, msgspec.Raw]  # the top level of a body, checked as JSON and not held to types
 
-    model: msgspec.Raw = msgspec.Raw()
-    stream: msgspec.Raw = msgspec.Raw()
-    stream_options: msgspec.Raw = msgspec.Raw()
-    service_tier: msgspec.Raw = msgspec.Raw()
-    max_tokens: msgspec.Raw = msgspec.Raw()
-    max_completion_tokens: msgspec.Raw = msgspec.Raw()
-    n: msgspec.Raw = msgspec.Raw()
-    min_p: msgspec.Raw = msgspec.Raw()
-    logit_bias: msgspec.Raw = msgspec.Raw()
-    chat_template: msgspec.Raw = msgspec.Raw()
-    chat_template_kwargs: msgspec.Raw = msgspec.Raw()
+_NOTHING: Final = msgspec.Raw()
+_decode = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
 class _TemplateKwargs(msgspec.Struct):
-    chat_template: msgspec.Raw = msgspec.Raw()
+    chat_template: msgspec.Raw = _NOTHING
+
+
+class _Kind(msgspec.Struct):
+    type: msgspec.Raw = msgspec.Raw()
 
 
 class _StreamOptions(msgspec.Struct):
-    include_usage: msgspec.Raw = msgspec.Raw()
+    include_usage: msgspec.Raw = _NOTHING
 
 
-def peek(path: str, content_type: bytes | None, body: bytes, max_model_len: int | None = None) -> Peek:
-    """Read what routing needs; raises ApiError and nothing else.
-
-    `max_model_len` is the widest context that any replica takes, in tokens.
-    """
+def fields_of(content_type: bytes | None, body: bytes) -> Fields:
+    """The top level of a request's body; raises ApiError and nothing else."""
     _check_content_type(content_type)
     try:
-        parsed = _parse(body)
-        return _peek(path, parsed, sequences(body, _count(parsed.n) or 1, max_model_len))
+        return _parse(body)
     except RecursionError:
         raise errors.invalid_json("nested too deeply") from None
 
 
-def _peek(path: str, body: _Body, count: int) -> Peek:
-    if _present(body.chat_template):
+def peek(path: str, fields: Fields, max_model_len: int | None = None) -> Peek:
+    """Read what routing needs; raises ApiError and nothing else.
+
+    `max_model_len` is the widest context that any replica takes, in tokens.
+    """
+    try:
+        return _peek(path, fields, sequences(fields, _count(_of(fields, "n")) or 1, max_model_len))
+    except RecursionError:
+        raise errors.invalid_json("nested too deeply") from None
+
+
+def _of(fields: Fields, name: str) -> msgspec.Raw:
+    return fields.get(name, _NOTHING)
+
+
+def _peek(path: str, fields: Fields, count: int) -> Peek:
+    if _present(_of(fields, "chat_template")):
         raise errors.unsafe_parameter("chat_template")
-    kwargs = _read(body.chat_template_kwargs, _TemplateKwargs)
+    kwargs = _read(_of(fields, "chat_template_kwargs"), _TemplateKwargs)
     if kwargs is not None and _present(kwargs.chat_template):
         raise errors.unsafe_parameter("chat_template_kwargs.chat_template")
-    options = _read(body.stream_options, _StreamOptions)
-    limit = _count(body.max_tokens)
-    if path.endswith("/chat/completions") and _present(body.max_completion_tokens):
-        limit = _count(body.max_completion_tokens)  # the newer name wins, as in the engine
+    options = _read(_of(fields, "stream_options"), _StreamOptions)
+    limit = _count(_of(fields, "max_tokens"))
+    newer = _of(fields, "max_completion_tokens")
+    if path.endswith("/chat/completions") and _present(newer):
+        limit = _count(newer)  # the newer name wins, as in the engine
     return Peek(
-        model=_text("model", body.model) or None,  # the engine takes "" as the default, too
-        stream=_read(body.stream, bool) is True,
+        model=_text("model", _of(fields, "model")) or None,  # the engine takes "" as the default, too
+        stream=_read(_of(fields, "stream"), bool) is True,
         include_usage=options is not None and _read(options.include_usage, bool) is True,
-        service_tier=_text("service_tier", body.service_tier),
+        service_tier=_text("service_tier", _of(fields, "service_tier")),
         max_tokens=limit,
         sequences=count,
-        parameters=_parameters(body),
+        parameters=_parameters(fields),
     )
 
 
-def _parameters(body: _Body) -> frozenset[str]:
+def _parameters(fields: Fields) -> frozenset[str]:
     """List the parameters that are on: their default values ask for nothing."""
     active = set()
-    if (_read(body.min_p, float) or 0.0) > 0.0:
+    if (_read(_of(fields, "min_p"), float) or 0.0) > 0.0:
         active.add("min_p")
-    if _read(body.logit_bias, dict[str, msgspec.Raw]):
+    if _read(_of(fields, "logit_bias"), dict[str, msgspec.Raw]):
         active.add("logit_bias")
-    return frozenset(active)
+    return frozenset(active | _grammar(fields))
+
+
+def _grammar(fields: Fields) -> set[str]:
+    """Which fields hold the answer to a grammar; one of an unknown kind is taken to do so."""
+    active = set()
+    kind = _read(_of(fields, "response_format"), _Kind)
+    if kind is not None and bytes(kind.type) not in (*_ABSENT, b'"text"'):
+        active.add("response_format")
+    if _present(_of(fields, "structured_outputs")):
+        active.add("structured_outputs")
+    choice = bytes(_of(fields, "tool_choice"))
+    if choice[:1] == b"{" or choice == b'"required"':
+        active.add("tool_choice")
+    return active
 
 
 def _check_content_type(content_type: bytes | None) -> None:
@@ -111,7 +132,7 @@ def _check_content_type(content_type: bytes | None) -> None:
         raise errors.unsupported_media_type(sent)
 
 
-def _parse(body: bytes) -> _Body:
+def _parse(body: bytes) -> Fields:
     """Check the whole body, fields that nobody reads included."""
     try:
         body.decode("utf-8")  # msgspec does not look inside the strings it skips
@@ -120,7 +141,7 @@ def _parse(body: bytes) -> _Body:
     if not body.strip():
         raise errors.invalid_json("it is empty (byte 0)")
     try:
-        return msgspec.json.decode(body, type=_Body)
+        return _decode(body)
     except msgspec.ValidationError:  # every field is raw: only the outermost value can be of a wrong type
         raise errors.invalid_body() from None
     except msgspec.DecodeError as error:
@@ -131,7 +152,7 @@ def _parse(body: bytes) -> _Body:
 
 
 def _present(raw: msgspec.Raw) -> bool:
-    return bytes(raw) not in _ABSENT
+    return raw is not _NOTHING and bytes(raw) not in _ABSENT
 
 
 def _read(raw: msgspec.Raw, kind: type[_T]) -> _T | None:

@@ -1,138 +1,191 @@
-"""Relay: find a replica that takes the request, pass its bytes on, and end every way this can end.
+"""Relay: get a replica that takes the request, pass its bytes on, and end every way this can end.
 
 Before the first byte: replicas that do not accept cost nothing, a lost one costs one retry from the
-budget.  After it: one error event, then the end; never a second generation.
+budget, and a 400 of a replica that takes less than another is asked of that one.  After it: one error
+event, then the end; never a second generation.
 """
 
 from __future__ import annotations
 
 import logging
-import random
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from dataclasses import replace
 
 from app import errors
+from app.admission.desk import Desk
+from app.admission.refusals import NoSeatError
+from app.admission.seat import Seat
+from app.answer import Tail, answer_headers, last
+from app.capability import wider_than
 from app.demand import Demand
 from app.errors import ApiError, Code
+from app.job import Course, Job
 from app.membership import Membership
 from app.retries import RetryBudget
-from app.routing import Route, preferred_role
-from app.search import Job, Search
+from app.routing.rule import preferred_role
 from app.upstream import Lost, NotAccepted, OpenAnswer, Silent, Upstream
 from deployments.engine import Send
 
 logger = logging.getLogger("ray.serve")
 
+MAX_REFUSALS = 5
+REFUSALS_LIMIT_S = 2.0
+NO_ROOM = (Code.NO_CAPACITY, Code.RATE_LIMIT_EXCEEDED)
+
 
 class Relay:
     """Shared by all requests of one ingress."""
 
-    def __init__(self, membership: Membership, upstream: Upstream) -> None:
+    def __init__(self, membership: Membership, upstream: Upstream, desk: Desk) -> None:
         self._membership = membership
         self._upstream = upstream
+        self._desk = desk
         self.demand = Demand()
         self._budget = RetryBudget()
-        self._choose = random.Random().randrange  # noqa: S311  # a choice between replicas, nothing secret
         self.retries = 0
 
-    async def serve(self, job: Job, send: Send) -> None:
+    async def serve(self, job: Job, course: Course, send: Send) -> None:
         """Answer `job`; raises ApiError when nothing has been sent yet."""
-        preferred = preferred_role(job.tier.tier, job.pin)
-        with self.demand.open(preferred, job.sequences):
+        preferred = preferred_role(job.ask.tier, job.ask.pin)
+        with self.demand.open(preferred, job.ask.sequences):
             try:
-                await self._serve(job, send)
+                await self._serve(job, course, send)
             except ApiError as error:
-                if error.code is Code.NO_CAPACITY:
-                    self.demand.refuse(preferred, job.sequences)
+                if error.code in NO_ROOM:
+                    self.demand.refuse(preferred, job.ask.sequences)
                 raise
 
-    async def _serve(self, job: Job, send: Send) -> None:
+    async def _serve(self, job: Job, course: Course, send: Send) -> None:
         self._budget.request(time.monotonic())
-        search = Search(job, self._membership, self._choose)
+        search = _Search(self._desk, self._membership, job, course)
         retried = False
         while True:
-            found = await search.next()
-            with self._open_at(found.replica.replica_id, job.sequences):
+            with await search.next() as seat:
                 try:
-                    answer = await self._upstream.open(found.replica, job.outgoing)
+                    answer = await self._upstream.open(seat.route.replica, job.outgoing)
                 except NotAccepted as outcome:
-                    search.refused(found, outcome)
+                    search.refused(seat, outcome)
                     continue
                 except Lost as outcome:
-                    search.lost(found)
-                    self._spend_retry(job, found, outcome, retried)
+                    search.lost(seat)
+                    self._spend_retry(job, seat, outcome, retried)
                     retried = True
                     continue
                 except Silent as outcome:
                     raise errors.upstream_timeout(outcome.limit_s) from outcome
                 try:
-                    await self._pass_on(job, found, answer, send)
+                    if answer.status == 400 and search.widen(seat):
+                        continue  # this answer is given up for the wider replica's
+                    course.wider = search.widened and answer.status != 400
+                    await self._pass_on(job, seat, answer, course, send)
                 finally:
                     answer.close()
                 return
 
-    @contextmanager
-    def _open_at(self, replica_id: str, sequences: int) -> Iterator[None]:
-        """Count an open request at a replica, however it ends."""
-        self._membership.started(replica_id, sequences)
-        try:
-            yield
-        finally:
-            self._membership.finished(replica_id, sequences)
-
-    def _spend_retry(self, job: Job, found: Route, outcome: Lost, retried: bool) -> None:
-        logger.warning(
-            f"request {job.request_id}: {found.replica.replica_id} lost before the first byte ({outcome})"
-        )
+    def _spend_retry(self, job: Job, seat: Seat, outcome: Lost, retried: bool) -> None:
+        replica_id = seat.route.replica.replica_id
+        logger.warning(f"request {job.request_id}: {replica_id} lost before the first byte ({outcome})")
         if retried or not self._budget.allow(time.monotonic()):
             raise errors.replica_lost() from outcome
         self.retries += 1
 
-    async def _pass_on(self, job: Job, found: Route, answer: OpenAnswer, send: Send) -> None:
-        headers = [*answer.headers, *answer_headers(job, found)]
+    async def _pass_on(self, job: Job, seat: Seat, answer: OpenAnswer, course: Course, send: Send) -> None:
+        replica_id = seat.route.replica.replica_id
+        headers = [*answer.headers, *answer_headers(job, seat.route)]
+        course.first_byte_s = time.monotonic() - course.began
         await send({"type": "http.response.start", "status": answer.status, "headers": headers})
         await send({"type": "http.response.body", "body": answer.first, "more_body": True})
-        end = answer.first[-2:]
+        tail = Tail(answer.first)
         try:
             async for piece in answer.rest():
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
-                end = (end + piece)[-2:] if len(piece) < 2 else piece[-2:]
+                seat.advance(tail.add(piece))
         except (Lost, Silent) as outcome:
-            self._membership.eject(found.replica.replica_id, time.monotonic())
-            logger.warning(
-                f"request {job.request_id}: {found.replica.replica_id} lost in mid-answer ({outcome})"
-            )
+            self._membership.eject(replica_id, time.monotonic())
+            logger.warning(f"request {job.request_id}: {replica_id} lost in mid-answer ({outcome})")
+            error = _interrupted(outcome)
+            course.failed(error)
             if not answer.is_event_stream:
                 raise  # half a JSON body: only a closed connection can say so
             # Cut in the middle of an event: ours must not continue its line.
-            gap = b"" if end in (b"", b"\n\n") else b"\n\n"
-            await send(_last(gap + errors.event(_interrupted(outcome))))
+            await send(last(tail.gap() + errors.event(error)))
             return
-        self._membership.succeeded(found.replica.replica_id)
-        await send(_last(b""))
+        self._membership.succeeded(replica_id)
+        course.answered(answer.status)
+        tail.tell(course)
+        await send(last(b""))
 
 
-def answer_headers(job: Job, found: Route) -> list[tuple[bytes, bytes]]:
-    """What every routed answer says about its route."""
-    tier = job.tier
-    headers = [
-        (b"x-twinpool-pool", found.pool.encode()),
-        (b"x-twinpool-tier", tier.tier.value.encode()),
-        (b"x-twinpool-route-reason", found.reason.value.encode()),
-        (b"x-twinpool-replica", found.replica.replica_id.encode()),
-    ]
-    if tier.requested is not None and tier.requested is not tier.tier:
-        headers.append((b"x-twinpool-tier-requested", tier.requested.value.encode()))
-    return headers
+class _Search:
+    """The attempts of one request: which replicas have not accepted it, and when that is enough."""
+
+    def __init__(self, desk: Desk, membership: Membership, job: Job, course: Course) -> None:
+        self._desk = desk
+        self._membership = membership
+        self._ask = job.ask
+        self._course = course
+        self._tried: frozenset[str] = frozenset()
+        self._refusals = 0
+        self._asking_since: float | None = None  # first of the replicas asked without a pause
+        self._begun = False
+        self._wider: Seat | None = None
+        self.widened = False
+
+    async def next(self) -> Seat:
+        """A seat at the next replica; raises ApiError."""
+        course, asked_at = self._course, time.monotonic()
+        seat, self._wider = self._wider, None
+        try:
+            if seat is None:
+                seat = await self._desk.seat(
+                    self._ask, since=course.began, tried=self._tried, again=self._begun
+                )
+        except NoSeatError as error:
+            course.route, course.decision = None, error.decision
+            raise
+        finally:
+            now = time.monotonic()
+            course.waited_s += now - asked_at
+        self._begun = True
+        course.attempts += 1
+        course.route, course.decision = seat.route, seat.route.decision
+        if seat.waited_for is not None:
+            course.waited_for = seat.waited_for
+            self._refusals, self._asking_since = 0, None  # what was known then is old
+        self._asking_since = now if self._asking_since is None else self._asking_since
+        return seat
+
+    def refused(self, seat: Seat, outcome: NotAccepted) -> None:
+        """Note a replica that did not accept; raises no_capacity after the fifth, or when time is up."""
+        now, replica_id = time.monotonic(), seat.route.replica.replica_id
+        if outcome.unreachable:
+            self._membership.eject(replica_id, now)
+        else:
+            self._membership.refused(replica_id, now)
+        self._tried |= {replica_id}
+        self._refusals += 1
+        if self._refusals >= MAX_REFUSALS or now - (self._asking_since or now) >= REFUSALS_LIMIT_S:
+            raise errors.no_capacity(self._desk.retry_after_s(self._ask.tier))
+
+    def lost(self, seat: Seat) -> None:
+        """Note a replica that was lost with this request: a new search begins, without it."""
+        replica_id = seat.route.replica.replica_id
+        self._membership.eject(replica_id, time.monotonic())
+        self._tried |= {replica_id}
+        self._refusals, self._asking_since = 0, None
+
+    def widen(self, seat: Seat) -> bool:
+        """Whether a replica that takes more than this one has room at once, and is asked next; once."""
+        if self.widened or self._ask.pin is not None:
+            return False
+        wider = wider_than(seat.route.replica, self._membership.candidates_view(time.monotonic()))
+        if wider:
+            self._wider = self._desk.seat_now(replace(self._ask, among=wider, wider=True))
+        self.widened = self._wider is not None
+        return self.widened
 
 
 def _interrupted(outcome: Lost | Silent) -> ApiError:
     if isinstance(outcome, Lost):
         return errors.stream_interrupted()
     return errors.upstream_timeout(outcome.limit_s)
-
-
-def _last(body: bytes) -> dict[str, Any]:
-    return {"type": "http.response.body", "body": body, "more_body": False}

@@ -12,6 +12,7 @@ from app.membership import Membership
 from autoscaling.types import Tier
 
 SCHEMA_VERSION = 1
+OF_A_TIER = ("attainment", "ttft_p95_seconds", "tpot_p95_seconds", "queued")
 FALLBACK = "fallback"  # decisions rest on the limits per replica, not on a fitted cost model
 
 
@@ -53,7 +54,8 @@ def service_status(
         "hold": found.get("hold"),
         "overrides": found.get("overrides"),
         "budget": found.get("budget"),
-        "tiers": {tier.value: _tier() for tier in Tier},
+        "profile": found.get("profile"),
+        "tiers": {tier.value: _tier(found, tier) for tier in Tier},
         "pools": found.get("pools"),
         "pools_age_seconds": None if known is None else round(now - known.at, 3),
         "finished": found.get("finished"),
@@ -64,8 +66,9 @@ def service_status(
     }
 
 
-def _tier() -> dict[str, None]:
-    return {"attainment": None, "ttft_p95_seconds": None, "tpot_p95_seconds": None, "queued": None}
+def _tier(found: dict[str, Any], tier: Tier) -> dict[str, Any]:
+    said = (found.get("tiers") or {}).get(tier.value) or {}
+    return {name: said.get(name) for name in OF_A_TIER}
 
 
 def _version(name: str) -> str | None:

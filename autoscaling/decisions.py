@@ -83,6 +83,7 @@ class PoolObservation:
     soft_limit: int | None = None  # in flight per replica, the replicas' own; the smallest
     ttft_p95_s: float | None = None  # over the last minute of finished requests
     tpot_p95_s: float | None = None
+    batch_limit: int | None = None  # sequences that a replica takes and runs at once; the smallest
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +129,7 @@ class PoolRules:
     tpot_s: float | None = None
     bound_by: str = "pools"  # "pools", "schedule NAME" or "override ID"
     forced: bool = False  # an override says exactly how many: minimum == maximum
+    measured_limit: int | None = None  # by a profile, in place of the replicas' own soft limit
 
 
 @dataclass(frozen=True, slots=True)

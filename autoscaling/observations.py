@@ -13,6 +13,8 @@ from enum import StrEnum
 from math import ceil
 
 from autoscaling.decisions import PoolRules
+from autoscaling.routing_rules import RoutingRules
+from autoscaling.soft_limit import soft_limit
 from autoscaling.types import SCHEMA, ReplicaReport, ReplicaState, ReplicaView, Role, Snapshot
 
 EXPIRE_S = 10.0  # ten missed reports
@@ -39,6 +41,11 @@ class Seen:
 
     report: ReplicaReport
     at: float
+
+
+def batch_limit(report: ReplicaReport) -> int:
+    """Sequences that a replica takes and its engine runs at once; more would wait inside the engine."""
+    return min(report.hard_limit, report.capabilities.max_num_seqs)
 
 
 class Observations:
@@ -125,9 +132,13 @@ class Observations:
         return now - self._born < PARTIAL_FOR_S
 
     def snapshot(
-        self, now: float, rules: Mapping[Role, PoolRules] | None = None, retry_after_s: int | None = None
+        self,
+        now: float,
+        rules: Mapping[Role, PoolRules] | None = None,
+        retry_after_s: int | None = None,
+        routing: RoutingRules | None = None,
     ) -> Snapshot:
-        """What the ingresses may know, numbered one above the last; `rules` may lower the limits."""
+        """What the ingresses may know, numbered one above the last; `rules` may change the limits."""
         self.expire(now)
         self._seq += 1
         live = max(1, len(self._ingresses))
@@ -139,6 +150,7 @@ class Observations:
             replicas=tuple(_views(self.newest(), live, self.served_fingerprint(), rules or {}, now)),
             stopping=self.stopping,
             retry_after_s=retry_after_s,
+            routing=routing,
         )
 
 
@@ -168,12 +180,22 @@ def _views(
             running=report.running,
             waiting=report.waiting,
             # Rounded up: every ingress may start at least one, and the replica has the last word.
-            soft_share=_share(report.soft_limit, None if rule is None else rule.soft_limit, ingresses),
-            hard_share=_share(report.hard_limit, None if rule is None else rule.hard_limit, ingresses),
+            soft_share=_share(_soft(report, rule), ingresses),
+            hard_share=_share(_hard(report, rule), ingresses),
             capabilities=report.capabilities,
         )
 
 
-def _share(own: int, allowed: int | None, ingresses: int) -> int:
-    """One ingress's part of the lower of the replica's own limit and the policy's."""
-    return ceil((own if allowed is None else min(own, allowed)) / ingresses)
+def _soft(report: ReplicaReport, rule: PoolRules | None) -> int:
+    found = soft_limit(report.soft_limit, batch_limit(report), rule)
+    return report.soft_limit if found is None else found
+
+
+def _hard(report: ReplicaReport, rule: PoolRules | None) -> int:
+    own, allowed = report.hard_limit, None if rule is None else rule.hard_limit
+    return own if allowed is None else min(own, allowed)
+
+
+def _share(limit: int, ingresses: int) -> int:
+    """One ingress's part of a limit."""
+    return ceil(limit / ingresses)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from autoscaling.decisions import Observation, PoolObservation
 from autoscaling.demand import Demand
 from autoscaling.latencies import Latencies
-from autoscaling.observations import Seen
+from autoscaling.observations import Seen, batch_limit
 from autoscaling.types import (
     DRAINING_STATES,
     RUNNING_STATES,
@@ -80,4 +80,5 @@ def _pool(
         soft_limit=min((item.report.soft_limit for item in known), default=None),
         ttft_p95_s=latencies.ttft_p95_s(role, now),
         tpot_p95_s=latencies.tpot_p95_s(role, now),
+        batch_limit=min((batch_limit(item.report) for item in known), default=None),
     )

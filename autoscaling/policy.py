@@ -39,6 +39,7 @@ from autoscaling.policy_parts import (
     TierObjective,
     Utilization,
 )
+from autoscaling.policy_routing import Admission, Backfill, Workload
 from autoscaling.policy_times import (
     ClockTime,
     Day,
@@ -57,6 +58,8 @@ __all__ = [
     "MOST_ACCELERATORS",
     "MOST_ENTRIES",
     "MOST_REPLICAS",
+    "Admission",
+    "Backfill",
     "Behavior",
     "Bootstrap",
     "Budget",
@@ -94,6 +97,7 @@ __all__ = [
     "Spec",
     "TierObjective",
     "Utilization",
+    "Workload",
     "json_schema",
 ]
 
@@ -160,6 +164,16 @@ class Spec(Part):
     )
     objectives: Objectives = Field(default_factory=Objectives, description="What each tier is promised.")
     pools: Pools = Field(description="Bounds of the two pools.")
+    workload: Workload = Field(
+        default_factory=Workload, description="What of a request counts beside its tier."
+    )
+    backfill: Backfill = Field(
+        default_factory=Backfill,
+        description="What others than interactive requests may use of the speculative pool.",
+    )
+    admission: Admission = Field(
+        default_factory=Admission, description="Who waits for room, how long, and who comes next."
+    )
     behavior: Behavior = Field(default_factory=Behavior, description="How fast capacity moves.")
     schedules: tuple[Schedule, ...] = Field(
         (), max_length=MOST_ENTRIES, description="Other bounds at certain times."

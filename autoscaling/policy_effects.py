@@ -8,6 +8,7 @@ from typing import Any
 
 NEXT_TICK = "acts at the next tick"
 NEXT_MOVE = "acts with the next move; no effect on running replicas"
+NEXT_REQUESTS = "acts on the next requests, without a restart"
 NOTHING = "no effect on running replicas"
 SETUP = "is refused by a running service unless its pools were set up so: change the settings first"
 
@@ -20,7 +21,7 @@ WORDS: Mapping[str, str] = {
     "spec.budget": NEXT_TICK,
     "spec.bootstrap": f"{NOTHING}: only a new application starts from it",
     "spec.surgeSlots": NEXT_MOVE,
-    "spec.objectives": NEXT_TICK,
+    "spec.objectives": f"{NEXT_TICK}, and on the next requests",
     "spec.pools": NEXT_TICK,
     "spec.pools.speculative.acceleratorsPerReplica": SETUP,
     "spec.pools.plain.acceleratorsPerReplica": SETUP,
@@ -28,6 +29,9 @@ WORDS: Mapping[str, str] = {
     "spec.pools.plain.limits": "acts at once on running replicas, without a restart",
     "spec.pools.speculative.drainTimeoutSeconds": f"{NOTHING}: it says when a draining move is shown as late",
     "spec.pools.plain.drainTimeoutSeconds": f"{NOTHING}: it says when a draining move is shown as late",
+    "spec.workload": NEXT_REQUESTS,
+    "spec.backfill": NEXT_REQUESTS,
+    "spec.admission": NEXT_REQUESTS,
     "spec.behavior": f"{NEXT_TICK}; {NOTHING} until a pool is short",
     "spec.schedules": f"{NEXT_TICK} when the window holds, else when it opens",
     "spec.overrides": f"{NEXT_TICK}, until it ends",

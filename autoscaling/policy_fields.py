@@ -29,6 +29,8 @@ UNITS: Mapping[str, str] = {
     "Replicas": "replicas",
     "Share": "ratio 0..1",
     "Inflight": "sequences",
+    "maxWaiting": "sequences",
+    "backfill.reserve": "sequences",
     "acceleratorsPerReplica": "accelerators",
     "surgeSlots": "accelerators",
     "budget.min": "accelerators",

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from autoscaling import overrides as overrides_
 from autoscaling import schedules as schedules_
 from autoscaling.claims import Bounds, Claim, most, pool_of, resolve
 from autoscaling.decisions import Hold, HoldBy, Limit, Mode, PolicyInForce, PoolRules, ScaleRule, Sizes
 from autoscaling.overrides import Override
-from autoscaling.policy import CapacityPolicy, Direction, ScalingPolicyType
+from autoscaling.policy import CapacityPolicy, Direction, ScalingPolicyType, TierObjective
 from autoscaling.types import Role
 
 PRECEDENCE = "hold > override > schedule > pools"
@@ -64,6 +64,17 @@ def precedence_words(in_force: PolicyInForce) -> str:
     return f"{PRECEDENCE}; now {'; '.join(held + pools)}"
 
 
+def pool_objective(policy: CapacityPolicy, role: Role) -> TierObjective:
+    """What a pool is held to: the promise to the tier that it serves first."""
+    tiers = policy.spec.objectives
+    if role is Role.SPECULATIVE:
+        return tiers.interactive
+    return TierObjective(
+        ttftSeconds=_first(tiers.standard.ttft_seconds, tiers.batch.ttft_seconds),
+        tpotSeconds=_first(tiers.standard.tpot_seconds, tiers.batch.tpot_seconds),
+    )
+
+
 def _scheduled(policy: CapacityPolicy, wall: float) -> tuple[Claim, ...]:
     """What the active schedules ask, weakest first: a later one of the file wins."""
     return tuple(
@@ -104,8 +115,7 @@ def _inside(wanted: int, bounds: Bounds, room: int) -> int:
 
 def _rules(policy: CapacityPolicy, role: Role, bounds: Bounds) -> PoolRules:
     pool = pool_of(policy, role)
-    tiers = policy.spec.objectives
-    served = (tiers.interactive,) if role is Role.SPECULATIVE else (tiers.standard, tiers.batch)
+    objective = pool_objective(policy, role)
     return PoolRules(
         minimum=bounds.minimum,
         maximum=bounds.maximum,
@@ -113,16 +123,15 @@ def _rules(policy: CapacityPolicy, role: Role, bounds: Bounds) -> PoolRules:
         soft_limit=pool.limits.soft_inflight,
         hard_limit=pool.limits.hard_inflight,
         drain_timeout_s=pool.drain_timeout_seconds,
-        ttft_s=_first(tier.ttft_seconds for tier in served),
-        tpot_s=_first(tier.tpot_seconds for tier in served),
+        ttft_s=objective.ttft_seconds,
+        tpot_s=objective.tpot_seconds,
         bound_by=bounds.bound_by,
         forced=bounds.forced,
     )
 
 
-def _first(values: Iterable[float | None]) -> float | None:
-    """The first value that is there: standard's promise, else that of batch."""
-    return next((value for value in values if value is not None), None)
+def _first(standard: float | None, batch: float | None) -> float | None:
+    return batch if standard is None else standard
 
 
 def _rule(direction: Direction) -> ScaleRule:

@@ -105,7 +105,10 @@ class Limits(Part):
     """Limits of one replica, at most the replica's own; a change acts at once, without a restart."""
 
     soft_inflight: int | None = Field(
-        None, ge=1, le=100_000, description="Sequences in flight up to which new work is welcome."
+        None,
+        ge=1,
+        le=100_000,
+        description="Sequences in flight up to which new work is welcome; lowers a profile's limit too.",
     )
     hard_inflight: int | None = Field(
         None, ge=1, le=100_000, description="Sequences in flight above which an ingress sends nothing more."

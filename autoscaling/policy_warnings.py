@@ -10,6 +10,7 @@ from autoscaling.policy import CapacityPolicy, Role, TierObjective
 from autoscaling.policy_layers import Bounds, Layer, apply, base, layers
 from autoscaling.policy_problem import Finding
 from autoscaling.policy_readable import Readable, all_of
+from autoscaling.policy_warnings_routing import doubts_about_routing
 from autoscaling.zones import always_within
 
 SHORT_WINDOW_S = 10.0  # ten reports: a shorter look says little about the next minute
@@ -33,6 +34,7 @@ def doubts(policy: CapacityPolicy, wall: float | None = None) -> Iterator[Findin
     yield from _units(policy)
     yield from _times(policy, parts)
     yield from _surge(policy, parts)
+    yield from doubts_about_routing(policy)
     yield from _schedules(parts)
     yield from _lowered(parts)
     if wall is not None:

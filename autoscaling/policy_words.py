@@ -21,6 +21,7 @@ _WANTED = {
     "float_type": "a number",
     "finite_number": "a finite number",
     "string_type": "text",
+    "bool_type": "true or false",
     "model_type": "a mapping",
     "dict_type": "a mapping",
     "tuple_type": "a list",
@@ -39,6 +40,8 @@ _BOUNDS = {
 }
 _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?(ms|s|sec|m|min|h)")
 _DAY_RANGE = re.compile(r"([a-z]{3})[a-z]*(?: *(?:-|to|\.\.) *([a-z]{3})[a-z]*)?")
+# YAML 1.1 takes these for true and false, and YAML 1.2 does not.
+_SPOKEN = {"yes": "true", "on": "true", "true": "true", "no": "false", "off": "false", "false": "false"}
 _IN_SECONDS = {"ms": 0.001, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 _UNIT_SUFFIX = re.compile(r"(milliseconds|millis|msecs?|ms|seconds|secs?|s|minutes|mins?)$")
 
@@ -110,6 +113,8 @@ def _slip(kind: str, key: str, given: object) -> str:
         return _days(given, listed=True)
     if kind == "string_type" and isinstance(given, bool | int | float):
         return "; write it in quotes"
+    if kind == "bool_type" and str(given).lower() in _SPOKEN:
+        return f"; write {_SPOKEN[str(given).lower()]} without quotes"
     if kind == "model_type" and key == "budget":
         return "; write budget: {max: 8}"
     return ""

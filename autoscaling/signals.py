@@ -18,6 +18,7 @@ from autoscaling.decisions import (
     Sizes,
     Step,
 )
+from autoscaling.soft_limit import soft_limit
 from autoscaling.types import Role
 
 Signals = Mapping[Role, Signal]
@@ -90,8 +91,7 @@ def words(signal: Signal) -> str:
 
 def _signal(pool: PoolObservation, rules: PoolRules, policy: PolicyInForce, replicas: int) -> Signal:
     demand = _demand(pool) if enough_reports(pool, policy) else None
-    limits = [limit for limit in (rules.soft_limit, pool.soft_limit) if limit is not None]
-    limit = min(limits) if limits else None
+    limit = soft_limit(pool.soft_limit, pool.batch_limit, rules)
     capacity = 0.0 if replicas == 0 else None if limit is None else float(limit * replicas)
     utilization = demand / capacity if demand is not None and capacity else None
     return Signal(demand, capacity, utilization, replicas, limit)

@@ -176,8 +176,13 @@ class ControllerSettings(Settings):
     policy: str | None = Field(
         None, description="Policy file, or a folder that holds one; a default without."
     )
+    profile: str | None = Field(
+        None, description="Profile file, what was measured of this model; limits are unmeasured without."
+    )
     state_dir: str | None = Field(None, description="Folder of the controller's state; lost without one.")
-    record_dir: str | None = Field(None, description="Folder for records of observations and decisions.")
+    record_dir: str | None = Field(
+        None, description="Folder for records of observations, decisions and requests."
+    )
     record_stdout: bool = Field(False, description="Whether records go to standard output too.")
     ceiling: int = Field(
         ge=1, description="Accelerators that exist for both pools; no policy may exceed them."

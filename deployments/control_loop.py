@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import msgspec
 
@@ -30,6 +30,7 @@ from deployments.kept_state import State
 from deployments.policy_book import PolicyBook, PolicyEvent
 from deployments.policy_source import Seen
 from deployments.policy_use import acting_policy, default_policy
+from deployments.profile_source import ProfileSource
 
 logger = logging.getLogger("ray.serve")
 
@@ -41,12 +42,13 @@ SAVE_EVERY_S = 30.0  # windows and cool-downs of a quiet time; what matters is s
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """What the loop touches; `look` and `poll` block and run in threads."""
+    """What the loop touches; `look`, `poll` and the profile's block and run in threads."""
 
     look: Callable[[], ServeStates | None]
-    poll: Callable[[], Seen | None]
+    poll: Callable[[], Seen | None]  # of the policy
     now: Callable[[], float]
     wall: Callable[[], float]
+    profile: ProfileSource = field(default_factory=lambda: ProfileSource(None))
 
 
 class ControlLoop:
@@ -111,7 +113,7 @@ class ControlLoop:
         await self._look()
         if self.serve is None:
             return  # nothing was ever seen: whatever is published would be a guess
-        seen = await asyncio.to_thread(self._ports.poll)
+        seen = await asyncio.to_thread(self._poll)
         if seen is not None:
             await self._judge(seen, self._ports.wall())
         async with self.changing:
@@ -124,6 +126,8 @@ class ControlLoop:
         if state.decision is None and self._is_fresh():
             # Of another application: its sizes are not this one's.
             state.memory = Memory(moves=state.memory.moves, decisions=state.memory.decisions)
+        state.profile = self._ports.profile.profile
+        state.fingerprint = self._observations.served_fingerprint()
         policy = acting_policy(state, self.default, wall, now)
         state.observation = self._observe(policy, now, wall)
         before, former_policy, former_shadow = state.decision, state.policy, state.shadow
@@ -181,6 +185,10 @@ class ControlLoop:
         """The monotonic clock of this life."""
         return self._ports.now()
 
+    def profile_status(self) -> dict[str, str | None]:
+        """The profile's part of the status JSON."""
+        return self._ports.profile.status(self.state.fingerprint)
+
     async def keep(self, kind: str, fields: dict[str, object], changed: tuple[str, ...]) -> None:
         """One audit line and the state; `changed` are the state's fields that the line is about."""
         if not self.stopped:
@@ -200,6 +208,10 @@ class ControlLoop:
         if found is not None:
             self.serve = found
             self._ran = self._ran or any(pool.running_ids for pool in found.pools.values())
+
+    def _poll(self) -> Seen | None:
+        self._ports.profile.poll()
+        return self._ports.poll()
 
     def _observe(self, policy: PolicyInForce, now: float, wall: float) -> Observation:
         self._observations.expire(now)

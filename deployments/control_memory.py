@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from deployments.config import ControllerSettings
 from deployments.control_left import UNUSABLE, Left, laid_over, revived, words
 from deployments.kept_files import FencedError, StoreError, UnknownSchemaError
 from deployments.kept_state import AUDIT, State
-from deployments.record_reader import last
+from deployments.record_reader import last, newest_that
 from deployments.records import Records
 from deployments.state_store import DirectoryStore, NoStore, Opened, StateStore
 
@@ -27,7 +27,9 @@ logger = logging.getLogger("ray.serve")
 
 OBSERVATIONS = "observations"
 DECISIONS = "decisions"
+REQUESTS = "requests"
 DECISIONS_SEARCHED = 5000
+REQUESTS_SEARCHED = 100_000  # about a second of reading
 
 
 class ControlMemory:
@@ -42,6 +44,8 @@ class ControlMemory:
         self._records: dict[str, Records] = {}
         self._audit_seq = 0
         self._left = Left()
+        self._requests_lock = asyncio.Lock()  # of its own: a slow disk of records delays no decision
+        self.requests_lost = 0  # records of requests that could not be written
         self.epoch = 0
         self.problem: str | None = None  # what cannot be written down, in words
         self.fenced = False
@@ -76,7 +80,7 @@ class ControlMemory:
             name: Records(
                 records, name, epoch=self.epoch, stdout=self._settings.record_stdout, clock=self._wall
             )
-            for name in (OBSERVATIONS, DECISIONS)
+            for name in (OBSERVATIONS, DECISIONS, REQUESTS)
         }
 
     def describe(self) -> str:
@@ -182,9 +186,49 @@ class ControlMemory:
 
     async def keep_observation(self, fields: Mapping[str, Any]) -> None:
         """One record of what was seen."""
-        if self._settings.record_dir is not None or self._settings.record_stdout:
+        if self.records_kept:
             plain = msgspec.to_builtins(dict(fields))
             await self._write(lambda _: self._records[OBSERVATIONS].write("observation", plain), State)
+
+    @property
+    def records_kept(self) -> bool:
+        """Whether records go anywhere."""
+        return self._settings.record_dir is not None or self._settings.record_stdout
+
+    async def keep_requests(self, found: Sequence[Mapping[str, Any]]) -> None:
+        """Records of requests that ended, one each, in their order.
+
+        What cannot be written is counted and gone: nothing rests on it, and the next ones are tried again.
+        """
+        if not found or not self.records_kept:
+            return
+        async with self._requests_lock:
+            try:
+                await asyncio.to_thread(self._write_requests, found)
+            except (StoreError, UnknownSchemaError, FencedError, ValueError) as error:
+                if self.requests_lost == 0:
+                    logger.error(f"records of requests cannot be written: {error}")  # noqa: TRY400
+                self.requests_lost += len(found)
+
+    def _write_requests(self, found: Sequence[Mapping[str, Any]]) -> None:
+        plain = [{"request": msgspec.to_builtins(dict(fields))} for fields in found]
+        self._records[REQUESTS].write_all("request", plain)
+
+    async def request(self, wanted: str) -> dict[str, Any] | None:
+        """A request of the records by its id, the caller's or the engine's; None when it is not kept."""
+        folder = self._settings.record_dir
+        if folder is None:
+            return None
+
+        def fits(line: Mapping[str, Any]) -> bool:
+            found = line.get("request")
+            return isinstance(found, dict) and wanted in (found.get("id"), found.get("engine_id"))
+
+        try:
+            line = await asyncio.to_thread(newest_that, Path(folder), REQUESTS, fits, REQUESTS_SEARCHED)
+        except (StoreError, UnknownSchemaError):
+            return None
+        return None if line is None else dict(line["request"])
 
     async def _write(self, work: Callable[[State], Any], state: Callable[[], State]) -> None:
         """Run one piece of writing; what cannot be written is said, and the service goes on.

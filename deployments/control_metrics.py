@@ -5,7 +5,7 @@ What is unknown has no sample; counters are there from the start, at 0.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -23,16 +23,17 @@ REPLICA_STATES = ("running", "starting", "draining")
 ENDED = (MoveState.DONE, MoveState.TIMED_OUT, MoveState.REPLACED)
 
 
-def exposition(status: Mapping[str, Any]) -> bytes:
-    """The metrics in Prometheus' text format, from the controller's status."""
+def exposition(status: Mapping[str, Any], more: Iterable[Metric]) -> bytes:
+    """The metrics in Prometheus' text format: those of the controller's status, and `more`."""
     registry = CollectorRegistry()
-    registry.register(_Families(status))
+    registry.register(_Families(status, tuple(more)))
     return generate_latest(registry)
 
 
 class _Families(Collector):
-    def __init__(self, status: Mapping[str, Any]) -> None:
+    def __init__(self, status: Mapping[str, Any], more: tuple[Metric, ...]) -> None:
         self._status = status
+        self._more = more
 
     def collect(self) -> Iterator[Metric]:
         yield from _policy(self._status["policy"])
@@ -40,6 +41,7 @@ class _Families(Collector):
         yield from _need(self._status["pools"])
         yield from _decisions(self._status)
         yield from _control(self._status)
+        yield from self._more
 
 
 def _policy(policy: Mapping[str, Any]) -> Iterator[Metric]:

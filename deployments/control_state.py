@@ -10,6 +10,7 @@ import msgspec
 from autoscaling.decisions import Decision, Hold, Memory, Move, Observation, PolicyInForce
 from autoscaling.moves import in_flight
 from autoscaling.overrides import Override
+from autoscaling.profile import Profile
 from deployments.kept_state import MOVES_KEPT, State
 from deployments.policy_book import PolicyBook
 
@@ -28,6 +29,8 @@ class ControlState:
     moves: list[dict[str, Any]] = field(default_factory=list)  # oldest first
     observation: Observation | None = None
     policy: PolicyInForce | None = None
+    profile: Profile | None = None  # the last good one, of whatever model
+    fingerprint: str | None = None  # of the model that is served; None while no replica has told
     decision: Decision | None = None
     shadow: Decision | None = None  # of the revision that is only evaluated
     moves_ended: dict[str, int] = field(default_factory=dict)  # by state, since this life began

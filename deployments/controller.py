@@ -16,7 +16,7 @@ import msgspec
 
 from autoscaling.finished import Finished
 from autoscaling.observations import Observations, Taken
-from autoscaling.types import SCHEMA, IngressLoad, ReplicaReport, Role, ServeStates
+from autoscaling.types import SCHEMA, ReplicaReport, Role, ServeStates
 from deployments import serve_internals
 from deployments.config import ControllerSettings
 from deployments.control_loop import ControlLoop, Ports
@@ -24,13 +24,14 @@ from deployments.control_memory import ControlMemory
 from deployments.control_metrics import exposition
 from deployments.control_status import control_status, pool_words
 from deployments.default_policy import default_policy_text
+from deployments.ledger import Ledger
 from deployments.orders import Orders
 from deployments.policy_source import FixedPolicy, PolicySource
 from deployments.policy_use import acting_document
+from deployments.profile_source import ProfileSource
+from deployments.request_metrics import FRESH_S
 from deployments.serve_look import serve_states
 from deployments.status import pool_status
-
-FRESH_S = 3.0
 
 
 class Controller:
@@ -41,7 +42,7 @@ class Controller:
         self._kept = ControlMemory(self._settings, time.time)
         epoch = await asyncio.to_thread(self._kept.open)
         self._observations = Observations(epoch, time.monotonic())
-        path = self._settings.policy
+        path, profile = self._settings.policy, self._settings.profile
         source = (
             FixedPolicy(default_policy_text(self._settings)) if path is None else PolicySource(Path(path))
         )
@@ -49,12 +50,20 @@ class Controller:
             self._settings,
             self._observations,
             self._kept,
-            Ports(look=_Look(), poll=source.poll, now=time.monotonic, wall=time.time),
+            Ports(
+                look=_Look(),
+                poll=source.poll,
+                now=time.monotonic,
+                wall=time.time,
+                profile=ProfileSource(None if profile is None else Path(profile)),
+            ),
         )
         await asyncio.to_thread(self._loop.restore)
-        self._orders = Orders(self._settings, self._loop, self._kept, time.time)
+        self._ledger = Ledger(self._loop, self._kept)
+        self._orders = Orders(self._settings, self._loop, self._kept, self._ledger.book, time.time)
         self._finished = Finished()
         self._dropped: dict[str, int] = {}
+        self._ledger.start()
         self._ticking = asyncio.create_task(self._loop.run(), name="control")
 
     # --- replicas ----------------------------------------------------------------------------------
@@ -68,6 +77,7 @@ class Controller:
         if taken is Taken.TAKEN:
             new = self._finished.take(found.boot_id, found.finished)
             self._loop.latencies.take(found.role, new, now)
+            self._ledger.take_report(found, new, now)
         else:
             self._dropped[taken] = self._dropped.get(taken, 0) + 1
         return taken.value
@@ -82,20 +92,20 @@ class Controller:
     # --- ingresses ---------------------------------------------------------------------------------
 
     async def snapshot(self, ingress_id: str, load: dict[str, Any] | None = None) -> dict[str, Any]:
-        """The newest snapshot, for one ingress, which says what its callers want."""
+        """The newest snapshot, for one ingress, which says what its callers want and what has ended."""
         now, state = time.monotonic(), self._loop.state
         self._observations.ingress(ingress_id, now)
         if load is not None and load.get("schema") == SCHEMA:
-            said = msgspec.convert(load, IngressLoad)
+            said = self._ledger.take_load(ingress_id, load, now)
             self._loop.demand.take(ingress_id, said, now)
             if said.epoch is not None and said.epoch > self._observations.epoch:
                 self._observations.succeed(said.epoch, now)
-        document = acting_document(state, self._loop.default)
         found: dict[str, Any] = msgspec.to_builtins(
             self._observations.snapshot(
                 now,
                 None if state.policy is None else state.policy.pools,
-                document.spec.overload.retry_after_seconds,
+                acting_document(state, self._loop.default).spec.overload.retry_after_seconds,
+                self._ledger.rules(now),
             )
         )
         return found
@@ -145,12 +155,15 @@ class Controller:
             "store_problem": self._kept.problem,
             "finished": msgspec.to_builtins(self._finished.totals),
             "pools": pools,
+            "tiers": self._ledger.tiers(now),
+            "profile": self._loop.profile_status(),
             **control_status(self._settings, state, serve, self._loop.default, now=now, wall=wall),
         }
 
     async def metrics(self) -> str:
         """The fleet's metrics in Prometheus' text format."""
-        return exposition(await self.status()).decode()
+        more = self._ledger.families(self._observations.newest(), time.monotonic())
+        return exposition(await self.status(), more).decode()
 
     async def __del__(self) -> None:
         """End the loop first: a successor may already be at work."""
@@ -159,6 +172,7 @@ class Controller:
             self._ticking.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._ticking
+            await self._ledger.close()
             self._kept.close()
 
 

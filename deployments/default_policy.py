@@ -13,6 +13,12 @@ from autoscaling.types import Role
 from deployments.config import ControllerSettings
 
 NAME = "default"
+# What the embedded model keeps on a laptop's core while its pool has room, and what feels quick to a
+# reader; a file of one's own states one's own.
+OBJECTIVES = {
+    "interactive": {"ttftSeconds": 2, "tpotSeconds": 0.08},
+    "standard": {"ttftSeconds": 10, "tpotSeconds": 0.2},
+}
 
 
 def default_policy_text(settings: ControllerSettings) -> str:
@@ -33,6 +39,7 @@ def default_policy_text(settings: ControllerSettings) -> str:
         "metadata": {"name": NAME},
         "spec": {
             "budget": {"min": taken, "max": settings.ceiling},
+            "objectives": OBJECTIVES,
             "bootstrap": {role.value: settings.pool(role).replicas for role in Role},
             "pools": pools,
         },

@@ -45,11 +45,16 @@ class ServiceSettings(Settings):
     ingresses: int = Field(1, ge=1, le=16)
     between_chunks_s: float = Field(60.0, gt=0)
     policy: str | None = Field(None, description="The policy file; a default from these settings without.")
+    profile: str | None = Field(
+        None,
+        description="The profile file, what was measured of this model on these machines; limits are "
+        "unmeasured without.",
+    )
     state_dir: str | None = Field(
         None, description="Folder of the controller's state; one of the user's per port without."
     )
     record_dir: str | None = Field(
-        None, description="Folder for records of observations and decisions; none are kept without."
+        None, description="Folder for records of observations, decisions and requests; none are kept without."
     )
     slots: int | None = Field(
         None,
@@ -100,6 +105,7 @@ class ServiceSettings(Settings):
         """The controller's part."""
         return ControllerSettings(
             policy=self.policy,
+            profile=self.profile,
             state_dir=self.state_dir,
             record_dir=self.record_dir,
             ceiling=self.ceiling,

@@ -17,6 +17,8 @@ import msgspec
 from autoscaling.decisions import Hold, HoldBy
 from autoscaling.instants import rfc3339
 from autoscaling.overrides import Override, problems
+from autoscaling.request_book import MOST, RequestBook
+from autoscaling.request_record import as_fields
 from autoscaling.types import Role
 from deployments.config import ControllerSettings
 from deployments.control_loop import ControlLoop
@@ -50,11 +52,13 @@ class Orders:
         settings: ControllerSettings,
         loop: ControlLoop,
         kept: ControlMemory,
+        requests: RequestBook,
         wall: Callable[[], float],
     ) -> None:
         self._settings = settings
         self._loop = loop
         self._kept = kept
+        self._requests = requests
         self._wall = wall
         self._now = loop.now
         self._known: dict[str, Callable[[Arguments], Awaitable[Answer]]] = {
@@ -188,7 +192,9 @@ class Orders:
             return {"kind": kind, "record": self._move(wanted)}
         if kind == "decision":
             return {"kind": kind, "record": await self._decision(wanted)}
-        raise RefusedError(400, f"{kind} is neither decision nor move", "kind")
+        if kind == "request":
+            return {"kind": kind, "record": await self._request(wanted)}
+        raise RefusedError(400, f"{kind} is neither decision, move nor request", "kind")
 
     def _move(self, wanted: str | None) -> Answer:
         moves: list[Answer] = self._loop.state.moves
@@ -210,6 +216,26 @@ class Orders:
             raise RefusedError(
                 404,
                 f"no decision {wanted} is kept; the newest is {newest.number}, and only changes are kept",
+                "id",
+            )
+        return kept
+
+    async def _request(self, wanted: str | None) -> Answer:
+        found = self._requests.find(wanted)
+        if found is not None:
+            plain: Answer = msgspec.to_builtins(as_fields(found))
+            return plain
+        if wanted is None:
+            raise RefusedError(404, "no request has ended since this controller began", "id")
+        kept = await self._kept.request(wanted)
+        if kept is None:
+            older = "and older ones are in no record that was searched"
+            if self._settings.record_dir is None:
+                older = "and older ones are in no record: the service runs without --record"
+            raise RefusedError(
+                404,
+                f"no request {wanted} is known: it is reported within a second of its end, the newest "
+                f"{MOST:,} are kept while the controller lives, {older}",
                 "id",
             )
         return kept

@@ -8,6 +8,8 @@ from autoscaling.decisions import Hold, HoldBy, PolicyInForce
 from autoscaling.policy import CapacityPolicy
 from autoscaling.policy_file import read_policy
 from autoscaling.policy_in_force import in_force
+from autoscaling.profile import usable
+from autoscaling.rules_of_policy import with_measured_limits
 from deployments.config import ControllerSettings
 from deployments.control_state import ControlState
 from deployments.default_policy import default_policy_text
@@ -23,12 +25,16 @@ def default_policy(settings: ControllerSettings) -> Default:
 
 
 def acting_policy(state: ControlState, default: Default, wall: float, now: float = inf) -> PolicyInForce:
-    """What is obeyed now; drops an operator's hold and overrides that have ended.
+    """What is obeyed now, a profile's limits included; drops a hold and overrides that have ended.
 
     `now` is the monotonic clock that they were set by; without it the wall clock alone says what has ended.
     Without any valid revision that acts, the sizes are those of the shadow or the default, and held.
     """
     state.drop_ended(now, wall)
+    return _with_profile(state, _acting(state, default, wall))
+
+
+def _acting(state: ControlState, default: Default, wall: float) -> PolicyInForce:
     acting, hold = state.book.active, state.hold
     if hold is not None and hold.expires is not None and wall >= hold.expires:
         hold = None
@@ -62,8 +68,15 @@ def acting_document(state: ControlState, default: Default) -> CapacityPolicy:
 
 
 def shadow_policy(state: ControlState, wall: float) -> PolicyInForce | None:
-    """The revision that is only evaluated, without any hold; None when there is none."""
+    """The revision that is only evaluated, with the limits of the profile and without any hold, or None."""
     shadow = state.book.shadow
     if shadow is None:
         return None
-    return in_force(shadow.policy, shadow.number, shadow.sha, overrides=state.overrides, hold=None, wall=wall)
+    found = in_force(
+        shadow.policy, shadow.number, shadow.sha, overrides=state.overrides, hold=None, wall=wall
+    )
+    return _with_profile(state, found)
+
+
+def _with_profile(state: ControlState, policy: PolicyInForce) -> PolicyInForce:
+    return with_measured_limits(policy, usable(state.profile, state.fingerprint))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -42,6 +43,12 @@ def last(folder: Path, name: str, kind: str | None, count: int) -> tuple[Record,
             if kind is None or record["kind"] == kind:
                 found.append(record)
     return tuple(reversed(found))
+
+
+def newest_that(folder: Path, name: str, fits: Callable[[Record], bool], searched: int) -> Record | None:
+    """The newest record that fits, of so many newest ones at most.  Errors as of `read`."""
+    with contextlib.closing(_backward(folder, name)) as records:
+        return next(filter(fits, islice(records, searched)), None)
 
 
 def after(folder: Path, name: str, seq: int) -> tuple[Record, ...]:

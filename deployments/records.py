@@ -20,7 +20,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from io import FileIO
 from pathlib import Path
@@ -73,28 +73,35 @@ class Records:
         Raises StoreError (nothing was written, the number is free again), FencedError, UnknownSchemaError,
         and ValueError for a field whose name is a record's own.
         """
-        if taken := sorted(OWN_FIELDS & fields.keys()):
+        return self.write_all(kind, (fields,))
+
+    def write_all(self, kind: str, many: Sequence[Mapping[str, Any]]) -> int:
+        """Append records of one kind together and return the number of the last; errors as of `write`.
+
+        An error means that none was written; a kill may leave the first ones.  They stand in one file, under
+        one lock, so keep them to a few thousand.
+        """
+        if taken := sorted(OWN_FIELDS & {name for fields in many for name in fields}):
             raise ValueError(
                 f"a record of kind {kind!r} has fields of its own named {taken}: name them otherwise"
             )
         with self._mutex, self._alone():
             self._ready()
-            seq = self._seq + 1
-            head = {
-                "schema": RECORD_SCHEMA,
-                "kind": kind,
-                "seq": seq,
-                "at": _rfc3339(self._clock()),
-                "epoch": self._epoch,
-            }
-            line = msgspec.json.encode(head | dict(fields)) + b"\n"
-            self._append(line)
-            self._seq = seq
+            lines = b"".join(self._lines(kind, many))
+            if lines:
+                self._append(lines)
+            self._seq = seq = self._seq + len(many)
         if self._stdout:
-            with contextlib.suppress(OSError, ValueError):  # closed: the record is in the file
-                sys.stdout.write(line.decode())
+            with contextlib.suppress(OSError, ValueError):  # closed: the records are in the file
+                sys.stdout.write(lines.decode())
                 sys.stdout.flush()
         return seq
+
+    def _lines(self, kind: str, many: Sequence[Mapping[str, Any]]) -> Iterator[bytes]:
+        at = _rfc3339(self._clock())
+        for seq, fields in enumerate(many, self._seq + 1):
+            head = {"schema": RECORD_SCHEMA, "kind": kind, "seq": seq, "at": at, "epoch": self._epoch}
+            yield msgspec.json.encode(head | dict(fields)) + b"\n"
 
     def rise(self, epoch: int) -> None:
         """Write under a higher epoch from now on."""
@@ -142,23 +149,23 @@ class Records:
         if self._fsync:
             sync_folder(self._folder)
 
-    def _append(self, line: bytes) -> None:
-        if self._size and self._size + len(line) > self._max_bytes:
+    def _append(self, lines: bytes) -> None:
+        if self._size and self._size + len(lines) > self._max_bytes:
             self._rotate()
         if self._file is None:
             return
         try:
             written = 0
-            while written < len(line):
-                written += self._file.write(line[written:])
+            while written < len(lines):
+                written += self._file.write(lines[written:])
             if self._fsync:
                 os.fsync(self._file.fileno())
         except OSError:
-            # When this fails too, the next write cuts the line.
+            # When this fails too, the next write cuts the last line.
             with contextlib.suppress(OSError):
                 self._file.truncate(self._size)
             raise
-        self._size += len(line)
+        self._size += len(lines)
 
     def _rotate(self) -> None:
         """Move every file up by one, the oldest first: a kill in between leaves a gap in the names only."""

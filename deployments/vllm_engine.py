@@ -17,10 +17,9 @@ from deployments.config import EngineSettings
 from deployments.engine import ASGIApp, EngineConfigError, EngineRecorder, EngineStartError
 from deployments.fingerprint import model_fingerprint
 from deployments.process_tree import ProcessMark, engine_processes, kill, wait_gone
+from deployments.speculation_limits import NOT_UNDER_SPECULATION
 from deployments.vllm_plugin import PARENT_ENV
 
-# vLLM answers these with 400 when speculation is on (vllm/sampling_params.py, 0.32).
-REFUSED_UNDER_SPECULATION = ("logit_bias", "min_p")
 SPECULATION_MEND = (
     "mend engine.speculative_config of the speculative pool (method, model, num_speculative_tokens)"
 )
@@ -171,7 +170,7 @@ class VLLMEngine:
             draft_length_adjustable=False,  # needs the live draft-length handshake, which is not built yet
             max_model_len=int(model.max_model_len),
             max_num_seqs=s.max_num_seqs,
-            refuses=() if speculation is None else REFUSED_UNDER_SPECULATION,
+            refuses=() if speculation is None else NOT_UNDER_SPECULATION,
             per_request_metrics=speculation is not None,
             models=s.served_names,
             fingerprint=model_fingerprint(_model_folder(self._model), str(model.dtype), model.quantization),

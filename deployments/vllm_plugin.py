@@ -1,6 +1,7 @@
-"""vLLM general plugin: an EngineCore or worker ends when its replica is gone.
+"""vLLM general plugin: an EngineCore or worker ends when its replica is gone, and survives its requests.
 
-vLLM 0.32 leaves EngineCore running for ever after a kill -9 of the API process.
+vLLM 0.32 leaves EngineCore running for ever after a kill -9 of the API process; `vllm_guards` has what
+else is mended in it.
 Loaded by vLLM in each of its processes through the `vllm.general_plugins` entry point; does
 nothing unless a replica set `PARENT_ENV` for its children.
 """
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 import time
 
@@ -29,7 +31,18 @@ def register() -> None:
     if mark.pid == os.getpid():
         return  # the replica itself
     _watched.add(os.getpid())
+    _guard()
     threading.Thread(target=_end_with, args=(mark,), name="twinpool-parent-watch", daemon=True).start()
+
+
+def _guard() -> None:
+    """Mend vLLM in this process; an engine that cannot be mended serves as it is, and says so."""
+    try:
+        from deployments.vllm_guards import guard_top_k_without_drafts  # noqa: PLC0415  # in a child only
+
+        guard_top_k_without_drafts()
+    except (ImportError, AttributeError) as error:
+        sys.stderr.write(f"twinpool: vLLM is not as expected, a guard is left out: {error}\n")
 
 
 def _end_with(parent: ProcessMark) -> None:

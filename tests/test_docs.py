@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 from app.cli.main import cli
 from app.cli.settings import Options, load
 from app.cli.try_it import suggestions
-from app.routing import RouteReason
 from app.tiers import _SERVICE_TIERS
+from autoscaling.route_reasons import RouteReason
 from autoscaling.types import Tier
 from deployments.error_catalogue import CATALOGUE, Code
 from tests.test_make import TARGETS

@@ -17,6 +17,7 @@ ROOT = Path(__file__).parents[1]
 TARGETS = {
     "help",
     "serve",
+    "demo",
     "install",
     "install-simulated",
     "check",
@@ -25,6 +26,9 @@ TARGETS = {
     "contract",
     "bench-path",
     "bench-control",
+    "bench-mixed",
+    "bench-route",
+    "bench-workload",
     "clean",
 }
 
@@ -111,6 +115,16 @@ def test_serve_installs_what_its_engine_needs(engine: str, flavour: str) -> None
     assert planned.index("locks/install.py") < planned.index("bin/twinpool serve")
     assert f"--flavour {flavour}" in planned
     assert "--port 8123" in planned
+
+
+@pytest.mark.parametrize(("engine", "flavour"), [("vllm", "cpu"), ("simulated", "base")])
+def test_the_demo_installs_what_its_own_service_needs(engine: str, flavour: str) -> None:
+    """It is for the service at PORT, and starts one of ENGINE where none answers."""
+    planned = make("--dry-run", "demo", f"ENGINE={engine}", "PORT=8123", "VENV=/no-such-environment")
+
+    assert planned.index("locks/install.py") < planned.index("bin/twinpool demo")
+    assert f"--flavour {flavour}" in planned
+    assert f"demo --serve --engine {engine} --url http://127.0.0.1:8123" in planned
 
 
 @pytest.fixture

@@ -79,7 +79,7 @@ def serve(
         typer.Option(help="Folder of the controller's state, or none. (default: one of the user's per port)"),
     ] = None,
     record: Annotated[
-        Path | None, typer.Option(help="Folder for records of observations and decisions.")
+        Path | None, typer.Option(help="Folder for records of observations, decisions and requests.")
     ] = None,
     insecure_no_auth: Annotated[
         bool, typer.Option("--insecure-no-auth", help="Listen beyond loopback without any key.")

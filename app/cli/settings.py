@@ -80,7 +80,8 @@ def load(options: Options) -> ServiceSettings:
 def _with_folders(found: ServiceSettings) -> ServiceSettings:
     """Absolute paths, since the controller runs elsewhere, and the user's own folder for the state."""
     state = found.state_dir or str(user_state_path("twinpool") / str(found.port))
-    folders = {"state_dir": state, "policy": found.policy, "record_dir": found.record_dir}
+    given = {name: getattr(found, name) for name in ("policy", "profile", "record_dir")}
+    folders = {"state_dir": state} | given
     return found.model_copy(
         update={
             name: None if path is None or path == NONE else str(Path(path).expanduser().absolute())

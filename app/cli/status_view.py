@@ -22,7 +22,8 @@ Row = tuple[str, Text]  # label and words; without a label it belongs to the row
 def render(found: dict[str, Any]) -> RenderableType:
     """The status as lines and tables; unknown is a dash, and a part that there is none of is left out."""
     head = labelled([*_policy(found), *_capacity(found), *_conditions(found["conditions"])])
-    return Group(*_gone(found), _service(found), head, *_pools(found["pools"]), *changes(found))
+    tiers = _tiers(found["tiers"] or {})
+    return Group(*_gone(found), _service(found), head, *tiers, *_pools(found["pools"]), *changes(found))
 
 
 def _gone(found: dict[str, Any]) -> Iterator[RenderableType]:
@@ -60,6 +61,11 @@ def _policy(found: dict[str, Any]) -> Iterator[Row]:
         change = found.get("next_schedule_change")
         until = "" if change is None else f"; the schedules change next at {show_time(change)}"
         yield "in force", Text(f"{found['precedence']}{until}")
+    profile = found.get("profile")
+    if profile and profile.get("path"):
+        yield "profile", Text(f"{show(profile.get('state'))}  {profile['path']}")
+        if profile.get("error"):
+            yield "", Text(profile["error"], style="yellow")
 
 
 def _other_revisions(policy: dict[str, Any]) -> Iterator[Row]:
@@ -108,6 +114,25 @@ def _conditions(conditions: list[dict[str, Any]]) -> Iterator[Row]:
     unknown = [item["type"] for item in listed if item["status"] is None]
     if unknown:
         yield "unknown", Text(", ".join(unknown))
+
+
+def _tiers(tiers: dict[str, Any]) -> Iterator[RenderableType]:
+    """How the tiers did in the last five minutes; nothing while nothing is known of any."""
+    if all(value is None for tier in tiers.values() for value in tier.values()):
+        return
+    yield table(
+        ("tier", "attained", "TTFT p95 s", "TPOT p95 s", "queued"),
+        (
+            (
+                name,
+                UNKNOWN if tier["attainment"] is None else f"{tier['attainment']:.1%}",
+                _short(tier["ttft_p95_seconds"]),
+                _short(tier["tpot_p95_seconds"]),
+                show(tier["queued"]),
+            )
+            for name, tier in tiers.items()
+        ),
+    )
 
 
 def _pools(pools: dict[str, Any] | None) -> Iterator[RenderableType]:
@@ -175,6 +200,10 @@ def _replica(pool: str, item: dict[str, Any], length: int) -> tuple[str, ...]:
 
 def _count(value: float | None) -> str:
     return UNKNOWN if value is None else f"{value:g}"
+
+
+def _short(seconds: float | None) -> str:
+    return UNKNOWN if seconds is None else f"{seconds:.3g}"
 
 
 def _span(length: dict[str, int] | None) -> str:

@@ -13,10 +13,9 @@ from deployments.simulated.app import build_app
 from deployments.simulated.child import Child
 from deployments.simulated.frames import Configure
 from deployments.simulated.tokens import TOKENIZER
+from deployments.speculation_limits import NOT_UNDER_SPECULATION
 
 KV_BYTES_PER_TOKEN = 30 * 2 * 3 * 64 * 2  # SmolLM2-135M: layers, K and V, heads, head size, bf16
-# What vLLM refuses when speculation is on.
-REFUSED_UNDER_SPECULATION = ("min_p", "logit_bias")
 
 
 class SimulatedEngine:
@@ -81,7 +80,7 @@ def _capabilities(settings: EngineSettings, role: Role) -> Capabilities:
         draft_length_adjustable=False,
         max_model_len=settings.max_model_len,
         max_num_seqs=settings.max_num_seqs,
-        refuses=REFUSED_UNDER_SPECULATION if speculative else (),
+        refuses=NOT_UNDER_SPECULATION if speculative else (),
         per_request_metrics=speculative,
         models=settings.served_names,
         fingerprint=hashlib.sha256(model.encode()).hexdigest(),

@@ -120,6 +120,7 @@ ASKED = [
     ("GET", "/admin/policy/12", None, ("policy_text", {"revision": 12})),
     ("GET", "/admin/why/decision", None, ("why", {"kind": "decision", "id": None})),
     ("GET", "/admin/why/move?id=m-7", None, ("why", {"kind": "move", "id": "m-7"})),
+    ("GET", "/admin/why/request?id=r.1:2", None, ("why", {"kind": "request", "id": "r.1:2"})),
 ]
 
 
@@ -310,12 +311,23 @@ async def test_the_largest_names_are_asked_for() -> None:
     ] == command.asked
 
 
-async def test_only_decisions_and_moves_have_a_why() -> None:
-    """Another word is refused with the two that there are."""
-    answer = await ask(fine({}), "GET", "/admin/why/request")
+async def test_an_unknown_kind_has_no_why() -> None:
+    """Another word is refused with the three that there are."""
+    answer = await ask(fine({}), "GET", "/admin/why/weather")
 
     assert (400, "invalid_value", "kind") == error(answer)
-    assert "decision, move" in answer.json()["error"]["message"]
+    assert "decision, move, request" in answer.json()["error"]["message"]
+
+
+async def test_a_callers_id_may_be_long() -> None:
+    """As long as the ingress takes one, with the engine's suffix; a longer one is not asked for."""
+    command = fine({})
+
+    await ask(command, "GET", f"/admin/why/request?id={'x' * 135}")
+    answer = await ask(command, "GET", f"/admin/why/request?id={'x' * 141}")
+
+    assert [("why", {"kind": "request", "id": "x" * 135})] == command.asked
+    assert (404, "not_found", "id") == error(answer)
 
 
 # --- who may change anything

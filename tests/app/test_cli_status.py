@@ -398,3 +398,32 @@ def test_what_is_no_status() -> None:
 
     assert (2, "") == (done.exit_code, done.stdout)
     assert "this is not a twinpool status" in done.stderr
+
+
+TIER: dict[str, Any] = dict.fromkeys(("attainment", "ttft_p95_seconds", "tpot_p95_seconds", "queued"))
+
+
+def test_tiers_are_shown_when_anything_is_known() -> None:
+    """A dash for what is not; no table while nothing is."""
+    known = TIER | {"attainment": 0.9876, "ttft_p95_seconds": 0.34567, "tpot_p95_seconds": 0.0312}
+    tiers = {"interactive": known, "standard": TIER, "batch": TIER | {"queued": 7}}
+    _, lines = shown(NOTHING_KNOWN | {"tiers": tiers})
+    table = [line.split() for line in lines if line.startswith(tuple(tiers))]
+    assert [
+        ["interactive", "98.8%", "0.346", "0.0312", "-"],
+        ["standard", "-", "-", "-", "-"],
+        ["batch", "-", "-", "-", "7"],
+    ] == table
+    _, lines = shown(NOTHING_KNOWN | {"tiers": dict.fromkeys(tiers, TIER)})
+    assert not [line for line in lines if "attained" in line]
+
+
+def test_a_profile_has_a_line() -> None:
+    """Its state and path, and what is wrong with it; none when there is none."""
+    profile = {"path": "/p.yaml", "state": "stale", "error": "of another model"}
+    _, lines = shown(NOTHING_KNOWN | {"profile": profile})
+    place = lines.index("profile   stale  /p.yaml")
+    assert "          of another model" == lines[place + 1]
+    for none in (None, {"path": None, "state": "none", "error": None}):
+        _, lines = shown(NOTHING_KNOWN | {"profile": none})
+        assert not [line for line in lines if line.startswith("profile")]

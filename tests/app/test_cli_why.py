@@ -104,9 +104,64 @@ def test_a_record_that_is_not_there() -> None:
     assert "error: there is no move m-9\n" in done.stderr
 
 
-def test_only_decisions_and_moves_have_a_reason() -> None:
-    """Another word is wrong usage: exit code 2, with the two that there are."""
-    done = run("why", "request")
+REQUEST: dict[str, Any] = {
+    "id": "req-7",
+    "engine_id": "req-7-ab12cd",
+    "wall": 1772359200.0,
+    "tier": "interactive",
+    "tier_requested": "interactive",
+    "outcome": "ok",
+    "status": 200,
+    "pool": "speculative",
+    "replica": "speculative#abc",
+    "reason": "tier_interactive",
+    "workload": "cha\x1b[31mt",
+}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "path"),
+    [
+        (["req-7"], "/admin/why/request?id=req-7"),
+        (["request", "req-7"], "/admin/why/request?id=req-7"),
+        (["request", "move"], "/admin/why/request?id=move"),
+        (["request"], "/admin/why/request"),
+        (["4 1&kind=x"], "/admin/why/request?id=4%201%26kind%3Dx"),
+    ],
+)
+def test_a_request_in_words(arguments: list[str], path: str) -> None:
+    """By its id alone, or behind the word; the newest without one; nothing that a terminal would obey."""
+    with serving({("GET", path): (200, {"kind": "request", "record": REQUEST})}) as service:
+        done = run("why", *arguments, url=service.url)
+
+    assert 0 == done.exit_code
+    assert done.stdout.startswith("request req-7 at 2026-03-01T10:00:00Z, inside the engine req-7-ab12cd\n")
+    assert "route: speculative, replica speculative#abc, because " in done.stdout
+    assert "class cha\\x1b[31mt" in done.stdout
+
+
+def test_a_request_as_json() -> None:
+    """The record is passed on whole."""
+    answer = {"kind": "request", "record": REQUEST}
+    with serving({("GET", "/admin/why/request?id=req-7"): (200, answer)}) as service:
+        done = run("why", "req-7", "--json", url=service.url)
+
+    assert answer == json.loads(done.stdout)
+
+
+def test_a_request_that_is_not_there() -> None:
+    """A finding, in the service's words."""
+    missing = (404, refusal("not_found", "no request req-9 is known"))
+    with serving({("GET", "/admin/why/request?id=req-9"): missing}) as service:
+        done = run("why", "req-9", url=service.url)
+
+    assert (1, "") == (done.exit_code, done.stdout)
+    assert "error: no request req-9 is known\n" in done.stderr
+
+
+def test_an_id_needs_one_of_the_words() -> None:
+    """Two words whose first is no kind are wrong usage: exit code 2, with the three that there are."""
+    done = run("why", "weather", "7")
 
     assert (2, "") == (done.exit_code, done.stdout)
-    assert "'decision', 'move'" in done.stderr
+    assert "weather is none of decision, move, request" in done.stderr

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.errors import ApiError
-from app.peek import Peek, peek
+from app.peek import Peek, fields_of, peek
 
 CHAT = "/v1/chat/completions"
 COMPLETIONS = "/v1/completions"
@@ -26,13 +26,17 @@ NOTHING = Peek(
 )
 
 
+def read(path: str, content_type: bytes | None, body: bytes) -> Peek:
+    return peek(path, fields_of(content_type, body))
+
+
 def look(fields: dict[str, Any], path: str = CHAT) -> Peek:
-    return peek(path, JSON, json.dumps(fields).encode())
+    return read(path, JSON, json.dumps(fields).encode())
 
 
 def refusal(body: bytes, content_type: bytes | None = JSON) -> ApiError:
     with pytest.raises(ApiError) as caught:
-        peek(CHAT, content_type, body)
+        read(CHAT, content_type, body)
     return caught.value
 
 
@@ -130,6 +134,17 @@ def test_limit_of_the_answer(path: str, fields: dict[str, Any], expected: int | 
         ({"logit_bias": {"1": -100}}, {"logit_bias"}),
         ({"logit_bias": {}}, set()),
         ({"logit_bias": [1]}, set()),
+        ({"response_format": {"type": "json_object"}}, {"response_format"}),
+        ({"response_format": {"type": "json_schema", "json_schema": {}}}, {"response_format"}),
+        ({"response_format": {"type": "a kind of tomorrow"}}, {"response_format"}),
+        ({"response_format": {"type": "text"}}, set()),
+        ({"response_format": None}, set()),
+        ({"structured_outputs": {"choice": ["a", "b"]}}, {"structured_outputs"}),
+        ({"structured_outputs": None}, set()),
+        ({"tool_choice": "required"}, {"tool_choice"}),
+        ({"tool_choice": {"type": "function", "function": {"name": "f"}}}, {"tool_choice"}),
+        ({"tool_choice": "auto"}, set()),
+        ({"tool_choice": "none"}, set()),
     ],
 )
 def test_active_parameters(fields: dict[str, Any], expected: set[str]) -> None:
@@ -139,7 +154,7 @@ def test_active_parameters(fields: dict[str, Any], expected: set[str]) -> None:
 
 def test_last_of_repeated_keys_counts() -> None:
     """A repeated key means its last value, also when an escape hides that it is the same key."""
-    assert peek(CHAT, JSON, b'{"model":"a","mod\\u0065l":"b"}').model == "b"
+    assert read(CHAT, JSON, b'{"model":"a","mod\\u0065l":"b"}').model == "b"
 
 
 @pytest.mark.parametrize(
@@ -161,7 +176,7 @@ def test_last_of_repeated_keys_counts() -> None:
 def test_content_type(content_type: bytes | None, accepted: bool) -> None:
     """Only JSON media types are read; anything else is a 415 with a JSON error."""
     if accepted:
-        assert peek(CHAT, content_type, b"{}") == NOTHING
+        assert read(CHAT, content_type, b"{}") == NOTHING
     else:
         error = refusal(b"{}", content_type)
         assert (error.status, error.code.value) == (415, "unsupported_media_type")
@@ -281,7 +296,7 @@ def test_peek_raises_nothing_but_api_errors(path: str, content_type: bytes | Non
     """Any bytes give a Peek or an error of the caller's making, never anything else."""
     found: Peek | ApiError
     try:
-        found = peek(path, content_type, body)
+        found = read(path, content_type, body)
     except ApiError as error:
         found = error
     if isinstance(found, ApiError):

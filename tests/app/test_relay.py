@@ -10,15 +10,21 @@ import socket
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
+from random import Random
 from typing import Any
 
+import msgspec
 import pytest
 
+from app.admission.desk import Desk
 from app.endpoint import MAX_BODY, GenerationEndpoint
+from app.lines import Lines
 from app.membership import Membership
 from app.relay import Relay
 from app.upstream import Upstream
-from autoscaling.types import ReplicaView, Role
+from autoscaling.request_line import Outcome
+from autoscaling.routing_rules import RoutingRules, TierRules
+from autoscaling.types import ReplicaView, Role, Tier
 from tests.app.replicas import (
     DONE,
     EVENT,
@@ -120,8 +126,10 @@ class Ingress:
     def __init__(self, first_byte_limit_s: float) -> None:
         self.membership = Membership()
         self.upstream = Upstream(first_byte_limit_s, BETWEEN_CHUNKS_S)
-        self.relay = Relay(self.membership, self.upstream)
-        self.endpoint = GenerationEndpoint(self.membership, self.relay)
+        self.desk = Desk(self.membership, Random(1).randrange)
+        self.relay = Relay(self.membership, self.upstream, self.desk)
+        self.lines = Lines()
+        self.endpoint = GenerationEndpoint(self.membership, self.relay, self.lines)
         self._replicas: list[Replica] = []
         self._seq = 0
 
@@ -147,6 +155,14 @@ class Ingress:
         a, b = await self.replica("a", first), await self.replica("b", second)
         self.know(a.view(), b.view(inflight=3))
         return a, b
+
+    def desk_deadline(self, deadline_s: float) -> None:
+        """Let every tier wait only so long."""
+        rules = RoutingRules(tiers={tier: TierRules(deadline_s=deadline_s) for tier in Tier})
+        self._seq += 1
+        views = [one.replica for one in self.membership.candidates_view(time.monotonic())]
+        known = replace(snapshot(*views, seq=self._seq), routing=rules)
+        self.membership.accept(known, time.monotonic())
 
     def call(self, headers: dict[str, str] | None = None, **more: Any) -> Call:
         return Call(self.endpoint, headers, **more)
@@ -785,15 +801,167 @@ async def test_a_parameter_that_nobody_takes(ingress: Ingress) -> None:
     assert (len(narrow.requests), len(wide.requests)) == (0, 1)
 
 
+NARROW_400 = whole(400, b'{"error":{"message":"m","type":"t","param":null,"code":"invalid_request"}}')
+
+
+async def narrow_and_wide(
+    ingress: Ingress, first: Behaviour, second: Behaviour, **capabilities: Any
+) -> tuple[Replica, Replica]:
+    """A speculative replica that refuses a parameter, and a plain one that refuses none."""
+    narrow = await ingress.replica("s", first, Role.SPECULATIVE)
+    wide = await ingress.replica("p", second)
+    view = wide.view()
+    ingress.know(
+        narrow.view(refuses=("logit_bias",)),
+        replace(view, capabilities=replace(view.capabilities, **capabilities)),
+    )
+    return narrow, wide
+
+
+@pytest.mark.parametrize("capabilities", [{}, {"max_model_len": 4096}], ids=["refuses less", "longer"])
+async def test_a_400_of_a_narrower_replica_is_asked_of_a_wider_one(
+    ingress: Ingress, capabilities: dict[str, Any]
+) -> None:
+    """A caller never gets a 400 that the other pool would have served; the gap is on the request's line."""
+    narrow, wide = await narrow_and_wide(
+        ingress, says(NARROW_400), says(whole(200, b'{"id":"x"}')), **capabilities
+    )
+    call = await ingress.call({"x-twinpool-tier": "interactive"}).done()
+    assert (call.status, call.body) == (200, b'{"id":"x"}')
+    assert ("plain", "capability") == (
+        call.headers["x-twinpool-pool"],
+        call.headers["x-twinpool-route-reason"],
+    )
+    assert (1, 1) == (len(narrow.requests), len(wide.requests))
+    line = ingress.lines.oldest()[0]
+    assert (True, 2, Outcome.OK, 0) == (line.wider, line.attempts, line.outcome, ingress.relay.retries)
+
+
+async def test_a_wider_replica_without_soft_room_is_asked_all_the_same(ingress: Ingress) -> None:
+    """A 400 costs it little, and an answer is what the caller came for; at its hard limit the 400 stands."""
+    narrow, wide = await narrow_and_wide(ingress, says(NARROW_400), says(whole(200, b'{"id":"x"}')))
+    for _ in range(4):  # the soft share
+        ingress.membership.started("p")
+    call = await ingress.call({"x-twinpool-tier": "interactive"}).done()
+    assert (200, 1, 1) == (call.status, len(narrow.requests), len(wide.requests))
+    for _ in range(4):  # the hard share
+        ingress.membership.started("p")
+    call = await ingress.call({"x-twinpool-tier": "interactive"}).done()
+    assert (400, "invalid_request", 1) == (call.status, call.code, len(wide.requests))
+    for _ in range(8):
+        ingress.membership.finished("p")
+
+
+async def test_a_400_of_both_is_the_callers_own(ingress: Ingress) -> None:
+    """The wider replica's 400 is the answer; it is asked once, and no gap is counted."""
+    narrow, wide = await narrow_and_wide(ingress, says(NARROW_400), says(whole(400, b'{"error":{}}')))
+    call = await ingress.call({"x-twinpool-tier": "interactive"}).done()
+    assert (400, b'{"error":{}}') == (call.status, call.body)
+    assert (1, 1) == (len(narrow.requests), len(wide.requests))
+    line = ingress.lines.oldest()[0]
+    assert (False, Outcome.CALLER, 400) == (line.wider, line.outcome, line.status)
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"x-twinpool-pool": "speculative", "x-twinpool-tier": "interactive"},  # a pin is never left
+        {"x-twinpool-tier": "batch"},  # on the plain pool, and nothing is wider than that
+    ],
+)
+async def test_a_400_without_a_wider_replica_is_the_answer(ingress: Ingress, headers: dict[str, str]) -> None:
+    """Whoever names a pool, or was refused by the widest, gets its answer unchanged."""
+    await narrow_and_wide(ingress, says(NARROW_400), says(NARROW_400))
+    call = await ingress.call(headers).done()
+    assert (400, "invalid_request", 1) == (call.status, call.code, ingress.lines.oldest()[0].attempts)
+
+
+# --- the line that every request leaves --------------------------------------------------------------
+
+DRAFTS = (
+    b'data: {"choices":[],"usage":{"completion_tokens":9},"metrics":{"speculative_decoding":'
+    b'{"draft_acceptance_rate":0.5,"num_spec_steps":4,"num_accepted_draft_tokens":5,"num_draft_tokens":16}}}\n\n'
+)
+BROKEN_EVENT = b'data: {"error": {"message": "m", "type": "t", "param": null, "code": "engine_dead"}}\n\n'
+
+
+async def test_the_line_of_a_complete_stream(ingress: Ingress) -> None:
+    """Who asked, what it looked like, where it went and why, how it ended, and how its drafts fared."""
+    narrow, _ = await narrow_and_wide(ingress, streams(EVENT, DRAFTS, DONE), says(whole()))
+    body = b'{"model":"m","stream":true,"max_tokens":9,"messages":[{"role":"user","content":"Hi."}]}'
+    await ingress.call({"x-request-id": "r", "x-twinpool-tier": "interactive"}, body=body).done()
+    line = ingress.lines.oldest()[0]
+    assert ("r", Tier.INTERACTIVE, Tier.INTERACTIVE, True) == (
+        line.id, line.tier, line.tier_requested, line.stream,
+    )  # fmt: skip
+    assert narrow.requests[0].headers["x-request-id"] == line.engine_id
+    assert (Role.SPECULATIVE, "s", "tier_interactive") == (line.pool, line.replica, line.reason)
+    assert (Outcome.OK, 200, None, 1) == (line.outcome, line.status, line.code, line.attempts)
+    assert {"num_spec_steps": 4, "num_draft_tokens": 16, "num_accepted_draft_tokens": 5} == line.acceptance
+    assert line.first_byte_s is not None
+    assert 0.0 <= line.waited_s <= line.first_byte_s <= line.e2e_s
+    assert 9 == line.features["max_tokens"]
+    assert "chosen" == line.decision["pools"]["speculative"]["verdict"]
+
+
+async def _then_reset(connection: Connection) -> None:
+    await connection.write(STREAM_HEAD, chunk(EVENT))
+    connection.reset()
+
+
+@pytest.mark.parametrize(
+    ("behave", "expected"),
+    [
+        (says(whole(400, b"{}")), (Outcome.CALLER, 400, None)),
+        (says(whole(500, b"{}")), (Outcome.FAILED, 500, None)),
+        (refusal(503, "full"), (Outcome.NO_CAPACITY, 503, "no_capacity")),
+        (streams(EVENT, BROKEN_EVENT), (Outcome.FAILED, 200, "engine_dead")),
+        (_then_reset, (Outcome.FAILED, 502, "stream_interrupted")),
+    ],
+    ids=["caller's", "replica's", "full", "error event", "lost in mid-answer"],
+)
+async def test_the_line_of_what_failed(
+    ingress: Ingress, behave: Behaviour, expected: tuple[Outcome, int, str | None]
+) -> None:
+    """The outcome tells whose making it was; the code is the catalogue's."""
+    await ingress.one(behave)
+    ingress.desk_deadline(0.3)
+    await ingress.call().done()
+    line = ingress.lines.oldest()[0]
+    assert expected == (line.outcome, line.status, line.code)
+
+
+async def test_the_line_of_a_caller_who_left(ingress: Ingress) -> None:
+    """It was cancelled, wherever it was."""
+    await ingress.one(says_and_waits(STREAM_HEAD))
+    call = ingress.call()
+    await asyncio.sleep(0.2)
+    call.leave()
+    await call.done()
+    line = ingress.lines.oldest()[0]
+    assert (Outcome.CANCELLED, None) == (line.outcome, line.code)
+
+
+async def test_no_text_on_a_line(ingress: Ingress) -> None:
+    """Features, never text: nothing that the caller wrote is on the line."""
+    await ingress.one(says(whole(200, b'{"secret":"answer"}')))
+    body = json.dumps({"messages": [{"role": "user", "content": "Summarise my secret diary please."}]})
+    await ingress.call(body=body.encode()).done()
+    said = msgspec.json.encode(ingress.lines.oldest()[0]).decode()
+    assert [] == [word for word in ("secret", "diary", "please") if word in said]
+
+
 async def test_a_defect_of_ours(ingress: Ingress) -> None:
     """An unexpected failure is a plain 500 with the request id, and the words stay in the log."""
 
     class Broken(Relay):
-        async def serve(self, job: Any, send: Callable[[Any], Awaitable[None]]) -> None:
+        async def serve(self, job: Any, course: Any, send: Callable[[Any], Awaitable[None]]) -> None:
             raise RuntimeError("a secret path")
 
     await ingress.one(says(whole()))
-    endpoint = GenerationEndpoint(ingress.membership, Broken(ingress.membership, ingress.upstream))
+    broken = Broken(ingress.membership, ingress.upstream, ingress.desk)
+    endpoint = GenerationEndpoint(ingress.membership, broken, ingress.lines)
     call = await Call(endpoint, {"x-request-id": "r"}).done()
     assert (call.status, call.code, call.headers["x-request-id"]) == (500, "internal_error", "r")
     assert b"secret" not in call.body
+    assert [Outcome.FAILED] == [line.outcome for line in ingress.lines.oldest()]

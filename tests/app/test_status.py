@@ -23,6 +23,7 @@ OF_THE_CONTROLLER = (
     "moves",
     "last_decision",
     "shadow_decision",
+    "profile",
 )
 URL = "http://127.0.0.1:8000"
 
@@ -138,6 +139,23 @@ def test_the_controllers_word_is_handed_on() -> None:
     }
     assert conditions(found)["CapacityFree"] == (False, "Held")
     assert conditions(found)["StateKept"] == (True, "Kept")
+
+
+def test_tiers_are_as_the_controller_said() -> None:
+    """What it does not say is null, and what nobody knows of is left out."""
+    said = {
+        "interactive": {"attainment": 0.99, "ttft_p95_seconds": 0.3, "tpot_p95_seconds": None, "queued": 2},
+        "standard": {"attainment": 1.0, "news": 7},
+    }
+    unknown = dict.fromkeys(("attainment", "ttft_p95_seconds", "tpot_p95_seconds", "queued"))
+    for tiers in (None, {}, said):
+        found = status(Membership(), Known({"tiers": tiers}, 0.0))["tiers"]
+        expected = tiers or {}
+        assert {
+            "interactive": unknown | expected.get("interactive", {}),
+            "standard": unknown | ({"attainment": 1.0} if expected else {}),
+            "batch": unknown,
+        } == found
 
 
 def test_the_last_picture_is_kept() -> None:

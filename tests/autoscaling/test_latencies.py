@@ -1,4 +1,4 @@
-"""95th percentiles over the last minute of finished requests."""
+"""Percentiles and mean length over the last minute of finished requests."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from autoscaling.latencies import Latencies
+from autoscaling.routing_rules import PoolSpeed
 from autoscaling.types import FinishedRequest, Role
 from tests.autoscaling.reports import finished_request
 
@@ -96,3 +97,61 @@ def test_the_newest_2000_are_kept() -> None:
     latencies.take(PLAIN, [finished(prefill_s=9.0)] * 2000, 0.0)
     latencies.take(PLAIN, [finished()] * 2000, 1.0)
     assert pytest.approx(0.1) == latencies.ttft_p95_s(PLAIN, 1.0)
+
+
+def test_the_speed_of_a_pool() -> None:
+    """Medians and 95th percentiles of both times, and the mean length of an answer."""
+    latencies = Latencies()
+    slow = [finished(prefill_s=1.0, decode_s=12.0, tokens=13)] * 40
+    latencies.take(PLAIN, [finished()] * 60 + slow, 0.0)
+    found = latencies.speed(PLAIN, 0.0)
+    assert pytest.approx((0.1, 1.0, 0.1, 1.0, 9.4)) == (
+        found.ttft_p50_s,
+        found.ttft_p95_s,
+        found.tpot_p50_s,
+        found.tpot_p95_s,
+        found.answer_tokens,
+    )
+
+
+@pytest.mark.parametrize("count", [0, 19])
+def test_few_requests_have_no_speed(count: int) -> None:
+    """Unknown, not zero."""
+    latencies = Latencies()
+    latencies.take(PLAIN, [finished()] * count, 0.0)
+    assert PoolSpeed() == latencies.speed(PLAIN, 0.0)
+
+
+def test_answers_of_one_token_have_a_length() -> None:
+    """And a time to their only token."""
+    latencies = Latencies()
+    latencies.take(PLAIN, [finished(tokens=1, decode_s=0.0)] * 20, 0.0)
+    found = latencies.speed(PLAIN, 0.0)
+    assert (0.1, None, 1.0) == (found.ttft_p50_s, found.tpot_p50_s, found.answer_tokens)
+
+
+@pytest.mark.parametrize(("later", "expected"), [(0.0, 0.1), (0.9, 0.1), (1.0, 3.0)])
+def test_a_speed_is_kept_for_a_second(later: float, expected: float) -> None:
+    """Every ingress asks four times a second; what came meanwhile is seen after a second."""
+    latencies = Latencies()
+    latencies.take(PLAIN, [finished()] * 20, 10.0)
+    assert pytest.approx(0.1) == latencies.speed(PLAIN, 10.0).ttft_p95_s
+    latencies.take(PLAIN, [finished(prefill_s=3.0)] * 200, 10.0)
+    assert pytest.approx(expected) == latencies.speed(PLAIN, 10.0 + later).ttft_p95_s
+
+
+def test_a_tick_sees_what_came_since_the_last() -> None:
+    """At the same moment too: the percentiles of a tick are never a second old."""
+    latencies = Latencies()
+    latencies.take(PLAIN, [finished()] * 20, 10.0)
+    assert pytest.approx(0.1) == latencies.ttft_p95_s(PLAIN, 10.0)
+    latencies.take(PLAIN, [finished(prefill_s=3.0)] * 200, 10.0)
+    assert pytest.approx(3.0) == latencies.ttft_p95_s(PLAIN, 10.0)
+
+
+def test_an_old_speed_ends_with_its_minute() -> None:
+    """Without new requests it becomes unknown."""
+    latencies = Latencies()
+    latencies.take(PLAIN, [finished()] * 20, 0.0)
+    latencies.speed(PLAIN, 0.0)
+    assert PoolSpeed() == latencies.speed(PLAIN, 60.5)

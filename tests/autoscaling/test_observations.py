@@ -10,6 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from autoscaling.decisions import PoolRules
 from autoscaling.observations import Observations
+from autoscaling.routing_rules import RoutingRules, StepCost
 from autoscaling.types import ReplicaReport, ReplicaState, Role, Snapshot
 from tests.autoscaling.reports import report
 
@@ -340,6 +341,37 @@ def test_limits_of_one_pool_leave_the_other() -> None:
     observations.take(report("a", role=Role.SPECULATIVE), 0.0)
     (view,) = observations.snapshot(0.0, {Role.PLAIN: PoolRules(1, 3, soft_limit=1)}).replicas
     assert (8, 64) == (view.soft_share, view.hard_share)
+
+
+@pytest.mark.parametrize(
+    ("measured", "changes", "expected"),
+    [
+        (12, {}, (12, 64)),
+        (3, {}, (3, 64)),
+        (99, {}, (16, 64)),
+        (12, {"soft_limit": 10}, (10, 64)),
+        (12, {"hard_limit": 6}, (6, 6)),
+    ],
+)
+def test_a_measured_limit_replaces_the_replicas_own(
+    measured: int, changes: dict[str, int], expected: tuple[int, int]
+) -> None:
+    """Up or down from 8, inside the 16 sequences that the engine runs at once; hard limits stay."""
+    observations = Observations(EPOCH, 0.0)
+    observations.take(report("a", soft_limit=8, hard_limit=64), 0.0)
+    rules = {Role.PLAIN: PoolRules(1, 3, measured_limit=measured, **changes)}
+    (view,) = observations.snapshot(0.0, rules).replicas
+    assert expected == (view.soft_share, view.hard_share)
+
+
+def test_a_snapshot_carries_the_rules_of_routing() -> None:
+    """As given; None leaves the ingress its own defaults; both survive the wire."""
+    observations = Observations(EPOCH, 0.0)
+    rules = RoutingRules(reserve=3, costs={Role.PLAIN: StepCost(0.01, 0.001)})
+    snapshot = observations.snapshot(0.0, None, None, rules)
+    assert rules == snapshot.routing
+    assert snapshot == msgspec.convert(msgspec.to_builtins(snapshot), Snapshot)
+    assert observations.snapshot(0.0).routing is None
 
 
 def test_a_snapshot_carries_the_policys_retry_after() -> None:

@@ -82,6 +82,7 @@ def test_everything_is_known() -> None:
             wanted=9,
             refused=2,
             soft_limit=6,
+            batch_limit=16,
             ttft_p95_s=0.5,
             tpot_p95_s=found.tpot_p95_s,
         )

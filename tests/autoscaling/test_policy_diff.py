@@ -139,6 +139,15 @@ def test_another_spelling_of_the_same_is_no_difference() -> None:
             "acts with the next move; no effect on running replicas",
         ),
         ("spec.overload.retryAfterSeconds", 2, 5, "acts on the next request that finds no room"),
+        ("spec.workload.classify", True, False, "acts on the next requests, without a restart"),
+        ("spec.backfill.reserve", 2, 0, "acts on the next requests, without a restart"),
+        ("spec.admission.batch.maxWaiting", 1024, 9, "acts on the next requests, without a restart"),
+        (
+            "spec.objectives.interactive.ttftSeconds",
+            None,
+            1.0,
+            "acts at the next tick, and on the next requests",
+        ),
     ],
 )
 def test_one_field_and_its_effect(path: str, old: Any, new: Any, effect: str) -> None:

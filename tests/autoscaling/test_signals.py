@@ -72,6 +72,15 @@ def test_the_lower_limit_counts(own: int | None, policys: int | None, expected: 
     assert expected == read_one(pool(soft_limit=own), limit=policys).limit
 
 
+@pytest.mark.parametrize(("measured", "batch", "expected"), [(12, 16, 12), (12, 10, 10), (3, 16, 3)])
+def test_a_measured_limit_counts_as_the_ingresses_see_it(measured: int, batch: int, expected: int) -> None:
+    """In place of the replicas' own 8, and no more than they run at once."""
+    observed = pool(batch_limit=batch, wanted=6)
+    rule = rules(measured_limit=measured)
+    found = read(seen(speculative=observed), policy(speculative=rule), both(4, 4))[SPEC]
+    assert (expected, expected * 4.0) == (found.limit, found.capacity)
+
+
 @pytest.mark.parametrize(("reporting", "expected"), [(4, 6.0), (2, 6.0), (1, None), (0, None)])
 def test_the_reports_of_too_few_are_no_number(reporting: int, expected: float | None) -> None:
     """Fewer fresh reports than the policy's share of the running replicas leave demand unknown."""

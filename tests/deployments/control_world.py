@@ -13,6 +13,7 @@ import msgspec
 
 from autoscaling.decisions import Sizes
 from autoscaling.observations import Observations
+from autoscaling.request_book import RequestBook
 from autoscaling.types import IngressLoad, Role, ServePool, ServeStates
 from deployments.config import ControllerSettings, PoolWorld
 from deployments.control_loop import ControlLoop, Ports
@@ -64,6 +65,7 @@ class World:
     loop: ControlLoop = field(init=False)
     kept: ControlMemory = field(init=False)
     orders: Orders = field(init=False)
+    requests: RequestBook = field(init=False)
     observations: Observations = field(init=False)
     plans: list[dict[str, float]] = field(default_factory=list)  # every change of the published plan
     _read: Seen | None = field(default=None, init=False)
@@ -78,7 +80,8 @@ class World:
         self.observations = Observations(self.kept.open(), self.now)
         ports = Ports(look=self._look, poll=self._poll, now=lambda: self.now, wall=lambda: self.wall)
         self.loop = ControlLoop(self.settings, self.observations, self.kept, ports)
-        self.orders = Orders(self.settings, self.loop, self.kept, lambda: self.wall)
+        self.requests = RequestBook()
+        self.orders = Orders(self.settings, self.loop, self.kept, self.requests, lambda: self.wall)
         if restore:
             self.loop.restore()
         return self.loop

@@ -293,7 +293,8 @@ def test_the_number_of_replicas_changes_the_controller_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    "change", [{"policy": "/q.yaml"}, {"state_dir": "/other"}, {"record_dir": "/records"}]
+    "change",
+    [{"policy": "/q.yaml"}, {"profile": "/p.json"}, {"state_dir": "/other"}, {"record_dir": "/records"}],
 )
 def test_the_controllers_settings_change_one_deployment(change: dict[str, Any]) -> None:
     """Another policy file restarts the controller and nothing that serves."""
@@ -313,6 +314,12 @@ def test_the_controllers_part() -> None:
         )
         == capacity().controller()
     )
+
+
+def test_the_controller_is_told_of_the_profile() -> None:
+    """The path travels as it is; without one there is none."""
+    told = capacity().model_copy(update={"profile": "/profile.json"})
+    assert ["/profile.json", None] == [one.controller().profile for one in (told, capacity())]
 
 
 def test_the_controller_reads_back_what_was_written(monkeypatch: pytest.MonkeyPatch) -> None:

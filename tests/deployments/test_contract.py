@@ -94,9 +94,30 @@ def test_vllm_still_refuses_what_we_say_it_refuses() -> None:
     from vllm.exceptions import VLLMValidationError
     from vllm.sampling_params import SamplingParams
 
-    from deployments.vllm_engine import REFUSED_UNDER_SPECULATION
+    from deployments.speculation_limits import REFUSED
 
     for parameters in ({"min_p": 0.1}, {"logit_bias": {5: 1.0}}):
-        assert set(parameters) <= set(REFUSED_UNDER_SPECULATION)
+        assert set(parameters) <= set(REFUSED)
         with pytest.raises(VLLMValidationError):
             SamplingParams(**parameters)._validate_spec_decode(SimpleNamespace())
+
+
+def test_a_step_without_drafts_takes_top_k() -> None:
+    """vLLM's own function fails on it, and the engine ends; ours does not, and changes nothing else."""
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("vllm")
+    from vllm.v1.sample.ops import topk_topp_sampler
+
+    from deployments.vllm_guards import guard_top_k_without_drafts
+
+    empty, none = torch.empty((0, 8)), torch.empty((0,), dtype=torch.int32)
+    original = topk_topp_sampler.apply_top_k_only
+    if not getattr(original, "guarded", False):
+        with pytest.raises(RuntimeError):  # when this passes, the guard can go
+            original(empty, none)
+    for _ in range(2):
+        guard_top_k_without_drafts()
+    assert 0 == topk_topp_sampler.apply_top_k_top_p(empty, none, None).shape[0]
+    logits = torch.tensor([[1.0, 3.0, 2.0]])
+    kept = topk_topp_sampler.apply_top_k_only(logits.clone(), torch.tensor([2], dtype=torch.int32))
+    assert [[float("-inf"), 3.0, 2.0]] == kept.tolist()

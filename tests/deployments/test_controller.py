@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
-from autoscaling.types import IngressLoad, Role, Snapshot
+from autoscaling.request_line import Outcome, RequestLine
+from autoscaling.routing_rules import RoutingRules
+from autoscaling.types import IngressLoad, Role, Snapshot, Tier
 from deployments import serve_internals
+from deployments.config import ControllerSettings
 from deployments.controller import Controller
+from deployments.record_reader import read
 from deployments.state_store import DirectoryStore
 from tests.autoscaling.reports import finished_request, report
+from tests.autoscaling.request_lines import line
+from tests.autoscaling.request_lines import load as request_load
+from tests.autoscaling.request_lines import record as request_record
 from tests.deployments.control_world import controller_settings
+from tests.policies import policy
 
 
 class Living(Controller):
@@ -25,16 +34,23 @@ class Living(Controller):
         """Nothing."""
 
 
-@pytest.fixture
-async def controller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Controller]:
+@asynccontextmanager
+async def living(settings: ControllerSettings, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Controller]:
     """One whose Ray Serve knows no application."""
-    ((key, value),) = controller_settings(tmp_path / "state").to_env().items()
+    ((key, value),) = settings.to_env().items()
     monkeypatch.setenv(key, value)
     monkeypatch.setattr(serve_internals, "details", dict)
     found = Living.__new__(Living)
     await Controller.__init__(found)
     yield found
     await Controller.__del__(found)
+
+
+@pytest.fixture
+async def controller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Controller]:
+    """One with a state and nothing else."""
+    async with living(controller_settings(tmp_path / "state"), monkeypatch) as found:
+        yield found
 
 
 def sent(replica_id: str = "a", seq: int = 1, **fields: Any) -> dict[str, Any]:
@@ -123,6 +139,18 @@ async def test_before_serve_is_seen(controller: Controller) -> None:
     assert 404 == (await controller.command("freeze", {}))["status"]
 
 
+async def test_a_snapshot_carries_the_policys_rules(controller: Controller) -> None:
+    """Also before Serve was seen: those of the policy, with what the engines measured of late."""
+    await controller.report(sent(finished=[msgspec.to_builtins(finished_request(str(n))) for n in range(20)]))
+    routing = msgspec.convert(await controller.snapshot("ingress"), Snapshot).routing
+    assert routing is not None
+    assert (RoutingRules().tiers, "unmeasured") == (routing.tiers, routing.limits_from)
+    assert (7.0, None) == (
+        routing.speeds[Role.PLAIN].answer_tokens,
+        routing.speeds[Role.SPECULATIVE].ttft_p50_s,
+    )
+
+
 async def test_a_stopping_service_says_so(controller: Controller) -> None:
     """In every snapshot from then on."""
     await controller.stop_taking()
@@ -151,3 +179,97 @@ async def test_a_load_beyond_every_number_is_bounded(controller: Controller) -> 
     now = time.monotonic()
     demand = controller._loop.demand
     assert (2**53, 0) == (demand.wanted(Role.PLAIN, now), demand.wanted(Role.SPECULATIVE, now))
+
+
+# --- requests
+
+
+async def ended(controller: Controller, *lines: RequestLine, **more: Any) -> dict[str, Any]:
+    """Poll as an ingress that reports these lines."""
+    found = msgspec.to_builtins(request_load(*lines, **more))
+    return await controller.snapshot("ingress", found)
+
+
+async def test_a_request_is_joined_and_judged(controller: Controller) -> None:
+    """Line by a poll, tokens by a report, both repeated; then `why`, status and metrics have it, once."""
+    records = [msgspec.to_builtins(request_record(1))]
+    for seq in (1, 2):
+        await controller.report(sent(seq=seq, finished=records, inflight=4))
+        await ended(controller, line(1), waiting={Tier.BATCH: 3})
+    found = (await controller.command("why", {"kind": "request", "id": "req-1"}))["body"]["record"]
+    assert ("req-1-abc", 9, 0.5, 0.0625) == (
+        found["engine_id"],
+        found["generated_tokens"],
+        found["ttft_s"],
+        found["tpot_s"],
+    )
+    tiers = (await controller.status())["tiers"]
+    nothing = dict.fromkeys(("attainment", "ttft_p95_seconds", "tpot_p95_seconds"))
+    assert {
+        "interactive": nothing | {"queued": 0},
+        "standard": nothing | {"queued": 0},
+        "batch": nothing | {"queued": 3},
+    } == tiers
+    metrics = (await controller.metrics()).splitlines()
+    for expected in (
+        'twinpool_requests_total{outcome="ok",tier="standard"} 1.0',
+        'twinpool_routes_total{pool="plain",reason="tier_standard"} 1.0',
+        'twinpool_inflight_sequences{pool="plain"} 4.0',
+        'twinpool_waiting_sequences{tier="batch"} 3.0',
+    ):
+        assert expected in metrics
+
+
+async def test_objectives_are_the_policys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A request is judged by its tier's objectives of the policy in force."""
+    text = policy(2, 2, objectives={"standard": {"ttftSeconds": 0.4}})
+    (tmp_path / "policy.yaml").write_text(text, encoding="utf-8")
+    settings = controller_settings(tmp_path / "state", policy=str(tmp_path / "policy.yaml"))
+    async with living(settings, monkeypatch) as controller:
+        seen = controller._loop._ports.poll()
+        assert seen is not None
+        await controller._loop._judge(seen, time.time())
+        await ended(controller, line(1, outcome=Outcome.CANCELLED, attempts=0, pool=None))
+        found = (await controller.command("why", {"kind": "request", "id": "req-1"}))["body"]["record"]
+        assert ({"ttft_s": 0.4, "tpot_s": None}, "missed") == (found["objective"], found["verdict"])
+        assert 0.0 == (await controller.status())["tiers"]["standard"]["attainment"]
+
+
+async def test_a_line_of_another_version_costs_no_snapshot(controller: Controller) -> None:
+    """It is counted as lost; those beside it are taken, whatever they have more."""
+    message: dict[str, Any] = msgspec.to_builtins(
+        request_load(line(1, outcome=Outcome.SHED), line(2, outcome=Outcome.SHED))
+    )
+    message["lines"][0]["outcome"] = "evaporated"
+    message["lines"][1]["news"] = 1
+    assert 1 == (await controller.snapshot("ingress", message))["ingresses"]
+    metrics = await controller.metrics()
+    assert 'twinpool_requests_total{outcome="shed",tier="standard"} 1.0' in metrics
+    assert "twinpool_request_lines_dropped_total 1.0" in metrics
+
+
+async def test_requests_are_written_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each line once, when the controller ends at the latest, also one that waits for its record."""
+    settings = controller_settings(tmp_path / "state", record_dir=str(tmp_path / "records"))
+    async with living(settings, monkeypatch) as controller:
+        for _ in range(2):
+            await ended(controller, line(1, outcome=Outcome.SHED), line(2, outcome=Outcome.SHED), line(3))
+    written = list(read(tmp_path / "records", "requests"))
+    assert [("request", "req-1"), ("request", "req-2"), ("request", "req-3")] == [
+        (one["kind"], one["request"]["id"]) for one in written
+    ]
+    assert ("shed", "standard", None) == tuple(
+        written[0]["request"][name] for name in ("outcome", "tier", "generated_tokens")
+    )
+
+
+async def test_a_disk_without_room_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Requests that cannot be written are gone, and nothing else stops; the state is not affected."""
+    (tmp_path / "records").write_text("a file where the folder should be", encoding="utf-8")
+    settings = controller_settings(tmp_path / "state", record_dir=str(tmp_path / "records"))
+    async with living(settings, monkeypatch) as controller:
+        await ended(controller, line(1, outcome=Outcome.SHED))
+        await controller._ledger.keep()
+        assert "twinpool_request_records_lost_total 1.0" in await controller.metrics()
+        await ended(controller, line(2, outcome=Outcome.SHED))
+        assert "twinpool_request_records_lost_total 1.0" in await controller.metrics()

@@ -7,7 +7,18 @@ from typing import Any
 
 import pytest
 
-from tests.deployments.control_world import BOTH_TWO, SPECULATIVE, World, published, running, sizes
+from autoscaling.request_line import Outcome
+from autoscaling.request_record import as_fields
+from tests.autoscaling.request_lines import STRICT, line, load
+from tests.deployments.control_world import (
+    BOTH_TWO,
+    SPECULATIVE,
+    World,
+    controller_settings,
+    published,
+    running,
+    sizes,
+)
 from tests.policies import policy
 
 QUICK = policy(
@@ -324,11 +335,53 @@ async def test_why_before_the_first_decision(folder: Path) -> None:
     assert (404, "nothing has been decided yet: the controller has just started") == (status, words)
 
 
-async def test_why_of_something_else(folder: Path) -> None:
-    """400 with the two kinds."""
+async def test_why_of_a_request(folder: Path) -> None:
+    """By the caller's id and the engine's, the newest without one."""
     world = await running(folder)
-    assert (400, "request is neither decision nor move", "kind") == await refused(
-        world, "why", kind="request", id="r"
+    for seq in (1, 2):
+        world.requests.take_load("i", load(line(seq, outcome=Outcome.SHED)), 0.0)
+    world.requests.settle(0.0, STRICT)
+    for wanted, found in (("req-1", "req-1"), ("req-1-abc", "req-1"), (None, "req-2")):
+        record = (await body(world, "why", kind="request", id=wanted))["record"]
+        assert (found, "shed", "missed") == (record["id"], record["outcome"], record["verdict"])
+
+
+async def test_why_of_a_request_that_is_not_kept(folder: Path) -> None:
+    """404: when it would be known, how many are kept, and where older ones would be."""
+    world = await running(folder)
+    assert (404, "no request has ended since this controller began", "id") == await refused(
+        world, "why", kind="request", id=None
+    )
+    status, words, field = await refused(world, "why", kind="request", id="req-9")
+    assert (404, "id") == (status, field)
+    assert words == (
+        "no request req-9 is known: it is reported within a second of its end, the newest 10,000 are kept "
+        "while the controller lives, and older ones are in no record: the service runs without --record"
+    )
+
+
+async def test_why_of_a_request_of_a_former_life(tmp_path: Path) -> None:
+    """The records outlive the controller; the newest of an id counts."""
+    settings = controller_settings(tmp_path / "state", record_dir=str(tmp_path / "records"))
+    world = World(settings)
+    world.start()
+    for seq in (1, 2):
+        world.requests.take_load("i", load(line(seq, id="same", outcome=Outcome.SHED)), 0.0)
+    world.requests.settle(0.0, STRICT)
+    await world.kept.keep_requests([as_fields(one) for one in world.requests.drain()])
+    world.start()
+    for wanted, seq in (("same", 2), ("req-1-abc", 1)):
+        assert seq == (await body(world, "why", kind="request", id=wanted))["record"]["seq"]
+    status, words, _ = await refused(world, "why", kind="request", id="req-9")
+    assert 404 == status
+    assert words.endswith("and older ones are in no record that was searched")
+
+
+async def test_why_of_something_else(folder: Path) -> None:
+    """400 with the three kinds."""
+    world = await running(folder)
+    assert (400, "weather is neither decision, move nor request", "kind") == await refused(
+        world, "why", kind="weather", id="r"
     )
 
 

@@ -12,6 +12,7 @@ from deployments.default_policy import world
 from deployments.policy_book import PolicyBook
 from deployments.policy_source import Seen
 from deployments.policy_use import acting_document, acting_policy, default_policy, shadow_policy
+from tests.autoscaling.profiles import profile
 from tests.deployments.control_world import WALL, controller_settings, sizes
 from tests.policies import policy
 
@@ -110,3 +111,18 @@ def test_the_document_behind_it() -> None:
         )
     ]
     assert ["default", "shade", "acts"] == names
+
+
+def test_a_profile_of_the_served_model_limits_acting_and_shadow() -> None:
+    """By each revision's own objectives; a profile of another model limits nothing."""
+    found = state(
+        policy(2, 2, objectives={"interactive": {"tpotSeconds": 0.0501}}),
+        policy(2, 2, mode="shadow", objectives={"interactive": {"tpotSeconds": 0.0202}}),
+    )
+    found.profile, found.fingerprint = profile(), "f"
+    acting, shadow = acting_policy(found, DEFAULT, WALL), shadow_policy(found, WALL)
+    assert shadow is not None
+    assert (28, 8) == tuple(one.pools[Role.SPECULATIVE].measured_limit for one in (acting, shadow))
+    assert acting.pools[Role.PLAIN].measured_limit is None
+    found.fingerprint = "other"
+    assert acting_policy(found, DEFAULT, WALL).pools[Role.SPECULATIVE].measured_limit is None

@@ -10,15 +10,18 @@ import subprocess
 import sys
 import threading
 import tracemalloc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from io import FileIO
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
+import msgspec
 import pytest
 
 from autoscaling.types import Role
 from deployments.kept_files import FencedError, StoreError, UnknownSchemaError
-from deployments.record_reader import after, last, last_whole, read
+from deployments.record_reader import after, last, last_whole, newest_that, read
 from deployments.records import Records
 
 WALL = 1_767_225_600.1234  # 2026-01-01T00:00:00.123Z
@@ -54,6 +57,23 @@ def current(folder: Path) -> Path:
     return folder / "decisions.jsonl"
 
 
+def rotated(folder: Path, number: int) -> list[int]:
+    """The numbers of the records in one rotated file."""
+    data = (folder / f"decisions.{number}.jsonl").read_bytes()
+    return [msgspec.json.decode(line)["seq"] for line in data.splitlines()]
+
+
+@contextmanager
+def small_disk(size: int) -> Iterator[None]:
+    """No file of this process grows above so many bytes."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
 def test_a_line_has_its_head_and_its_fields(tmp_path: Path) -> None:
     """Schema, kind, number, time in UTC milliseconds and epoch stand first; one line each, private."""
     writer = records(tmp_path / "audit", epoch=7)
@@ -80,6 +100,60 @@ def test_a_record_keeps_its_own_names(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"kind 'move' has fields of its own named \['at', 'seq'\]"):
         records(tmp_path).write("move", {"seq": 9, "at": "now", "x": 1})
     assert not current(tmp_path).exists()
+
+
+def test_many_are_written_together(tmp_path: Path) -> None:
+    """One number each, one file, none when there are none; a single write goes on behind them."""
+    writer = records(tmp_path)
+    assert 3 == writer.write_all("r", [{"x": number} for number in range(3)])
+    assert 3 == writer.write_all("r", [])
+    assert 4 == writer.write("a", {})
+    assert [("r", 1, 0), ("r", 2, 1), ("r", 3, 2), ("a", 4, None)] == [
+        (record["kind"], record["seq"], record.get("x")) for record in read(tmp_path, "decisions")
+    ]
+
+
+def test_many_stand_in_one_file(tmp_path: Path) -> None:
+    """They are not torn apart by a rotation, which comes before them."""
+    writer = records(tmp_path, max_bytes=1000)
+    writer.write("a", {"text": "x" * 500})
+    writer.write_all("r", [{"text": "x" * 300}] * 5)
+    assert [1] == rotated(tmp_path, 1)
+    assert [1, 2, 3, 4, 5, 6] == seqs(tmp_path)
+
+
+def test_of_many_none_is_written_when_the_disk_is_full(tmp_path: Path) -> None:
+    """The numbers are free again, and the next one takes them."""
+    writer = records(tmp_path)
+    writer.write("a", {})
+    with small_disk(5000), pytest.raises(StoreError, match="File too large"):
+        writer.write_all("r", [{"text": "x" * 1000}] * 20)
+    assert [1] == seqs(tmp_path)
+    assert 2 == writer.write("b", {})
+
+
+def test_one_of_many_with_a_field_of_the_records_own(tmp_path: Path) -> None:
+    """None is written."""
+    with pytest.raises(ValueError, match=r"has fields of its own named \['seq'\]"):
+        records(tmp_path).write_all("r", [{"x": 1}, {"seq": 9}])
+    assert not current(tmp_path).exists()
+
+
+def test_the_newest_that_fits(tmp_path: Path) -> None:
+    """Searched from the end, over rotated files, and only so far."""
+    writer = records(tmp_path, max_bytes=300)
+    for number in range(10):
+        writer.write("r", {"x": number % 3, "text": "x" * 50})
+
+    def x_is(wanted: int) -> Callable[[dict[str, Any]], bool]:
+        return lambda record: record.get("x") == wanted
+
+    found = newest_that(tmp_path, "decisions", x_is(1), 10)
+    assert found is not None
+    assert 8 == found["seq"]
+    assert newest_that(tmp_path, "decisions", x_is(1), 2) is None
+    assert newest_that(tmp_path, "decisions", x_is(7), 100) is None
+    assert newest_that(tmp_path / "none", "decisions", x_is(1), 100) is None
 
 
 def test_numbers_go_on_after_a_restart(tmp_path: Path) -> None:
@@ -313,15 +387,11 @@ def test_a_failed_write_leaves_no_half_line(tmp_path: Path) -> None:
     """When the disk takes no more, the number stays free, and with room the sequence has no gap."""
     writer = records(tmp_path)
     writer.write("a", {})
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (5000, before[1]))
-    try:
+    with small_disk(5000):
         with pytest.raises(StoreError, match="File too large"):
             writer.write("b", {"text": "x" * 10_000})
         size = current(tmp_path).stat().st_size
         assert writer.write("c", {}) == 2
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert size < 100
     assert [("a", 1), ("c", 2)] == [(record["kind"], record["seq"]) for record in read(tmp_path, "decisions")]
 

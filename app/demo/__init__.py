@@ -1,0 +1,1 @@
+"""`twinpool demo`: a mixed load against a running service, what it measured, and a verdict per tier."""

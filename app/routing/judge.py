@@ -1,0 +1,123 @@
+"""Whether a pool satisfies what a way to serve a request demands, and which of its replicas do; pure."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass
+
+from app.candidates import Candidate
+from app.routing.ask import Ask
+from app.routing.options import OWN_POOL, Option
+from app.routing.predict import NO_SPEED, Prediction, predict, stay_s
+from app.routing.verdicts import Verdict
+from app.routing.views import PoolView, emptiest
+from autoscaling.routing_rules import RoutingRules, TierRules
+from autoscaling.types import Tier
+
+NO_RULES = TierRules()
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What a pool is worth to one request."""
+
+    verdict: Verdict
+    prediction: Prediction  # at the emptiest replica that has room, without one at the emptiest
+    witnesses: tuple[Candidate, ...]  # what the verdict rests on: with these alone it is the same
+    roomy: tuple[Candidate, ...] = ()  # with CHOSEN, the replicas that satisfy everything
+
+
+def judge(option: Option, view: PoolView, ask: Ask, rules: RoutingRules) -> Judgement:
+    """Judge one way to serve a request."""
+    least = view.emptiest
+
+    def at(one: Candidate | None) -> Prediction:
+        return predict(option.role, ask.sequences + (0 if one is None else one.load), ask, rules)
+
+    if not view.open:
+        busy = next((one for one in view.able if not one.hard_room), None)
+        return Judgement(_closed(view, busy), at(least), _both(least, busy))
+    if option.guest and not rules.backfill:
+        return Judgement(Verdict.BACKFILL_OFF, at(least), _both(least, None))
+    alone = option.only or not option.reserved
+    reserve = rules.reserve if option.reserved else 0
+    roomy = view.open if ask.wider else view.roomy(ask.sequences, reserve, alone=alone)
+    best = emptiest(roomy)
+    if best is None:
+        free = emptiest(view.roomy(ask.sequences, 0, alone=alone))
+        return Judgement(Verdict.RESERVE_KEPT if free else Verdict.FULL, at(least), _both(least, free))
+    against = _against(option, best.load, ask, rules)
+    if against is not None:
+        return Judgement(against, at(best), _both(least, best))
+    good = _good_enough(option, roomy, ask, rules)
+    return Judgement(Verdict.CHOSEN, at(best), _both(least, best), good)
+
+
+def _both(one: Candidate | None, other: Candidate | None) -> tuple[Candidate, ...]:
+    return tuple(found for found in (one, None if other is one else other) if found is not None)
+
+
+def _good_enough(
+    option: Option, roomy: tuple[Candidate, ...], ask: Ask, rules: RoutingRules
+) -> tuple[Candidate, ...]:
+    """Those against which nothing stands; a fuller replica is never faster, so they are the emptier ones."""
+    loads = sorted({one.load for one in roomy})
+    if _against(option, loads[-1], ask, rules) is None:
+        return roomy
+    enough = bisect_left(loads, True, key=lambda load: _against(option, load, ask, rules) is not None)
+    return tuple(one for one in roomy if one.load < loads[enough])
+
+
+def _against(option: Option, load: int, ask: Ask, rules: RoutingRules) -> Verdict | None:
+    """What stands against a replica with room that has `load` sequences."""
+    prediction = predict(option.role, load + ask.sequences, ask, rules)
+    if option.in_time and not _own_pool_by_recent(option, ask, rules):
+        missed = prediction.miss(rules.tiers.get(ask.tier, NO_RULES))
+        if missed is not None:
+            return missed
+    if option.reserved and not option.only and _hurts_interactive(option, load + ask.sequences, ask, rules):
+        return Verdict.WOULD_MISS_TPOT
+    if option.guest:
+        stay = stay_s(option.role, prediction, ask, rules)
+        if stay is None:
+            return Verdict.STAY_UNKNOWN
+        if stay > rules.backfill_residence_s:
+            return Verdict.STAY_TOO_LONG
+    return None
+
+
+def _own_pool_by_recent(option: Option, ask: Ask, rules: RoutingRules) -> bool:
+    """Whether this is the tier's own pool without a cost model.
+
+    There the limits decide alone: the last minute's times would turn a whole tier away for a minute.
+    """
+    return option.role is OWN_POOL[ask.tier] and option.role not in rules.costs
+
+
+def _hurts_interactive(option: Option, load: int, ask: Ask, rules: RoutingRules) -> bool:
+    """Whether interactive requests would miss their time per token there, with the reserve filled.
+
+    Without a cost model the last minute's times tell; they say nothing about a replica that is idle now,
+    but a guest comes with many others.
+    """
+    objective = TierRules(tpot_s=rules.tiers.get(Tier.INTERACTIVE, NO_RULES).tpot_s)
+    if option.role in rules.costs:
+        full = predict(option.role, load + rules.reserve, _mean_interactive(ask, rules), rules)
+        return full.miss(objective) is not None
+    recent = rules.speeds.get(option.role, NO_SPEED).tpot_p95_s
+    late = recent is not None and objective.tpot_s is not None and recent > objective.tpot_s
+    return late and (option.guest or load > ask.sequences)
+
+
+def _mean_interactive(ask: Ask, rules: RoutingRules) -> Ask:
+    """The interactive request that might come into the reserve: of this length, with the mean gain."""
+    mean = rules.tokens_per_step.get("mean")
+    return Ask(Tier.INTERACTIVE, prompt_tokens=ask.prompt_tokens, tokens_per_step=mean)
+
+
+def _closed(view: PoolView, busy: Candidate | None) -> Verdict:
+    if view.accepting == 0:
+        return Verdict.NO_REPLICA
+    if not view.able:
+        return Verdict.REFUSES_PARAMETER
+    return Verdict.TRIED if busy is None else Verdict.FULL

@@ -1,0 +1,1 @@
+"""What kind of work a request is, and what drafts will give for it."""

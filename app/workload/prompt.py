@@ -1,0 +1,100 @@
+"""Where the text of a request is: the last user turn, the system message, how much there is; never raises."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Final
+
+import msgspec
+
+from app.workload.text import BRACKET, ERRORS, QUOTE, first_byte, size, start, start_and_end, texts
+
+END_BYTES: Final = 1024  # of the last user turn, at either end
+SYSTEM_BYTES: Final = 1024
+FIRST_BYTES: Final = 1024  # of the first user turn: only to name the conversation
+SYSTEM_ROLES: Final = (b'"system"', b'"developer"')
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """Both ends of the last user turn, and what is around it; sizes are bytes as sent."""
+
+    head: str = ""
+    tail: str = ""  # empty when the head is everything
+    last_bytes: int = 0
+    system: str = ""  # its beginning
+    system_bytes: int = 0
+    all_bytes: int = 0
+    token_ids: int | None = None  # None: the prompt is text
+    turns: int = 0
+    has_history: bool = False
+    key: str | None = None
+
+
+class _Message(msgspec.Struct):
+    role: msgspec.Raw = msgspec.Raw()
+    content: msgspec.Raw = msgspec.Raw()
+
+
+_messages = msgspec.json.Decoder(list[_Message])
+_items = msgspec.json.Decoder(list[msgspec.Raw])
+
+
+def of_chat(messages: msgspec.Raw) -> Prompt:
+    """Read the `messages` of a chat request."""
+    try:
+        listed = _messages.decode(messages)
+    except ERRORS:
+        return Prompt()
+    roles = [bytes(message.role) for message in listed]
+    contents = [texts(message.content) for message in listed]
+    sizes = [size(strings) for strings in contents]
+    users = [at for at, role in enumerate(roles) if role == b'"user"']
+    system = next((at for at, role in enumerate(roles) if role in SYSTEM_ROLES), None)
+    head, tail = start_and_end(contents[users[-1]] if users else [], END_BYTES)
+    about = contents[system] if system is not None else []
+    return Prompt(
+        head=head,
+        tail=tail,
+        last_bytes=sizes[users[-1]] if users else 0,
+        system=start(about, SYSTEM_BYTES),
+        system_bytes=sizes[system] if system is not None else 0,
+        all_bytes=sum(sizes),
+        turns=len(users),
+        has_history=b'"assistant"' in roles,
+        key=_key(about, contents[users[0]]) if users else None,
+    )
+
+
+def of_completion(prompt: msgspec.Raw) -> Prompt:
+    """Read the `prompt` of a completion: a string, strings, or token ids, which have no text."""
+    if first_byte(prompt) != BRACKET:
+        strings = texts(prompt)
+    else:
+        try:
+            items = _items.decode(prompt)
+        except ERRORS:
+            return Prompt()
+        strings = [item for item in items if first_byte(item) == QUOTE]
+        if items and not strings:
+            return Prompt(token_ids=bytes(prompt).count(b",") + 1, turns=1)
+    head, tail = start_and_end(strings[:1], END_BYTES)  # of several prompts the first stands for all
+    return Prompt(
+        head=head,
+        tail=tail,
+        last_bytes=size(strings[:1]),
+        all_bytes=size(strings),
+        turns=min(1, len(strings)),
+    )
+
+
+def _key(system: Sequence[msgspec.Raw], first: Sequence[msgspec.Raw]) -> str:
+    """Name a conversation by how it began: later turns repeat that, byte by byte."""
+    digest = blake2b(digest_size=8)
+    for strings, limit in ((system, SYSTEM_BYTES), (first, FIRST_BYTES)):
+        for raw in strings[:1]:
+            digest.update(bytes(memoryview(raw)[:limit]))
+        digest.update(b"\0")  # no text holds it, so that nothing slides from one to the other
+    return digest.hexdigest()

@@ -1,0 +1,56 @@
+"""What an engine step costs, and the largest batch that keeps an objective; closed forms over `StepCost`.
+
+Times are seconds, tokens and sequences are counts.  A step is that of a full batch: every sequence takes
+part in it, and `tokens_per_step` (1 or more) tokens of each come out of it on average.
+"""
+
+from __future__ import annotations
+
+from autoscaling.routing_rules import StepCost
+
+
+def step_s(
+    cost: StepCost,
+    sequences: float,
+    context_tokens: float,
+    prefill_tokens: float = 0,
+    draft_length: int | None = None,
+) -> float:
+    """Seconds of one step of `sequences`, each with `context_tokens`, that `prefill_tokens` share.
+
+    `draft_length` stands in for the cost's own; with 0 nothing is drafted.
+    """
+    drafted = cost.draft_length if draft_length is None else draft_length
+    tokens = sequences * (1 + drafted) + prefill_tokens
+    step = cost.base_s + cost.per_token_s * tokens + cost.per_context_s * (sequences * context_tokens)
+    return step + cost.draft_s if drafted > 0 else step
+
+
+def tpot_s(cost: StepCost, sequences: float, context_tokens: float, tokens_per_step: float) -> float:
+    """Seconds per output token of each sequence of a batch that nothing else shares."""
+    return step_s(cost, sequences, context_tokens) / tokens_per_step
+
+
+def prefill_s(cost: StepCost, prompt_tokens: float, sequences: float = 0, context_tokens: float = 0) -> float:
+    """Seconds of the step that takes a whole prompt, beside `sequences` that decode.
+
+    An engine that cuts the prompt into chunks adds a base for each further one.
+    """
+    return step_s(cost, sequences, context_tokens, prompt_tokens)
+
+
+def largest_batch(
+    cost: StepCost, tpot_s_objective: float, context_tokens: float, tokens_per_step: float, most: int
+) -> int:
+    """B*: the most sequences, up to `most`, whose time per output token is within the objective.
+
+    0 when not even one sequence is.  By bisection: a larger batch never has a shorter step.
+    """
+    low, high = 0, max(0, most)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if tpot_s(cost, middle, context_tokens, tokens_per_step) <= tpot_s_objective:
+            low = middle
+        else:
+            high = middle - 1
+    return low
