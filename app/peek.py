@@ -107,6 +107,8 @@ def _parameters(fields: Fields) -> frozenset[str]:
         active.add("min_p")
     if _read(_of(fields, "logit_bias"), dict[str, msgspec.Raw]):
         active.add("logit_bias")
+    if _present(_of(fields, "logprob_token_ids")):
+        active.add("logprob_token_ids")
     return frozenset(active | _grammar(fields))
 
 

@@ -87,7 +87,7 @@ def pool_pin(headers: Headers) -> Role | None:
 
 
 def _lower(tier: Tier, ceiling: Tier) -> Tier:
-    return min(tier, ceiling, key=_RANK.__getitem__)
+    return tier if _RANK[tier] <= _RANK[ceiling] else ceiling
 
 
 def _from_service_tier(word: str | None) -> Tier | None:
@@ -106,7 +106,7 @@ def _split_alias(model: str | None, served_names: Sequence[str]) -> tuple[str | 
     if served_names and name not in served_names:
         raise errors.model_not_found(name, served_names)
     base, _, suffix = name.rpartition(":")
-    if base and suffix in set(Tier) and (base in served_names or not served_names):
+    if base and suffix in _RANK and (base in served_names or not served_names):
         return base, Tier(suffix)
     return name, None
 
@@ -121,7 +121,8 @@ def _one_word(headers: Iterable[tuple[bytes, bytes]], name: bytes, kind: type[_W
         return None
     joined = ",".join(values)
     words = {part.strip().lower() for part in joined.split(",")}
-    word = next(iter(words))
-    if len(words) > 1 or word not in set(kind):
-        raise errors.invalid_value(name.decode(), joined, [member.value for member in kind])
-    return kind(word)
+    try:
+        (word,) = words
+        return kind(word)
+    except ValueError:
+        raise errors.invalid_value(name.decode(), joined, [member.value for member in kind]) from None

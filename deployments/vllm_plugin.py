@@ -38,9 +38,9 @@ def register() -> None:
 def _guard() -> None:
     """Mend vLLM in this process; an engine that cannot be mended serves as it is, and says so."""
     try:
-        from deployments.vllm_guards import guard_top_k_without_drafts  # noqa: PLC0415  # in a child only
+        from deployments.vllm_guards import guard_top_k_under_speculation  # noqa: PLC0415  # in a child only
 
-        guard_top_k_without_drafts()
+        guard_top_k_under_speculation()
     except (ImportError, AttributeError) as error:
         sys.stderr.write(f"twinpool: vLLM is not as expected, a guard is left out: {error}\n")
 

@@ -46,11 +46,12 @@ def judge(option: Option, view: PoolView, ask: Ask, rules: RoutingRules) -> Judg
     if best is None:
         free = emptiest(view.roomy(ask.sequences, 0, alone=alone))
         return Judgement(Verdict.RESERVE_KEPT if free else Verdict.FULL, at(least), _both(least, free))
-    against = _against(option, best.load, ask, rules)
+    prediction = at(best)
+    against = _against(option, prediction, best.load, ask, rules)
     if against is not None:
-        return Judgement(against, at(best), _both(least, best))
-    good = _good_enough(option, roomy, ask, rules)
-    return Judgement(Verdict.CHOSEN, at(best), _both(least, best), good)
+        return Judgement(against, prediction, _both(least, best))
+    good = roomy if option.room_is_enough else _good_enough(option, roomy, ask, rules)
+    return Judgement(Verdict.CHOSEN, prediction, _both(least, best), good)
 
 
 def _both(one: Candidate | None, other: Candidate | None) -> tuple[Candidate, ...]:
@@ -60,17 +61,26 @@ def _both(one: Candidate | None, other: Candidate | None) -> tuple[Candidate, ..
 def _good_enough(
     option: Option, roomy: tuple[Candidate, ...], ask: Ask, rules: RoutingRules
 ) -> tuple[Candidate, ...]:
-    """Those against which nothing stands; a fuller replica is never faster, so they are the emptier ones."""
+    """Those against which nothing stands; a fuller replica is never faster, so they are the emptier ones.
+
+    Nothing stands against the emptiest.
+    """
+
+    def too_full(load: int) -> bool:
+        prediction = predict(option.role, load + ask.sequences, ask, rules)
+        return _against(option, prediction, load, ask, rules) is not None
+
     loads = sorted({one.load for one in roomy})
-    if _against(option, loads[-1], ask, rules) is None:
+    if len(loads) == 1 or not too_full(loads[-1]):
         return roomy
-    enough = bisect_left(loads, True, key=lambda load: _against(option, load, ask, rules) is not None)
+    enough = bisect_left(loads, True, key=too_full)
     return tuple(one for one in roomy if one.load < loads[enough])
 
 
-def _against(option: Option, load: int, ask: Ask, rules: RoutingRules) -> Verdict | None:
-    """What stands against a replica with room that has `load` sequences."""
-    prediction = predict(option.role, load + ask.sequences, ask, rules)
+def _against(
+    option: Option, prediction: Prediction, load: int, ask: Ask, rules: RoutingRules
+) -> Verdict | None:
+    """What stands against a replica with room that has `load` sequences, and this prediction."""
     if option.in_time and not _own_pool_by_recent(option, ask, rules):
         missed = prediction.miss(rules.tiers.get(ask.tier, NO_RULES))
         if missed is not None:
@@ -101,11 +111,13 @@ def _hurts_interactive(option: Option, load: int, ask: Ask, rules: RoutingRules)
     but a guest comes with many others.
     """
     objective = TierRules(tpot_s=rules.tiers.get(Tier.INTERACTIVE, NO_RULES).tpot_s)
+    if objective.tpot_s is None:
+        return False
     if option.role in rules.costs:
         full = predict(option.role, load + rules.reserve, _mean_interactive(ask, rules), rules)
         return full.miss(objective) is not None
     recent = rules.speeds.get(option.role, NO_SPEED).tpot_p95_s
-    late = recent is not None and objective.tpot_s is not None and recent > objective.tpot_s
+    late = recent is not None and recent > objective.tpot_s
     return late and (option.guest or load > ask.sequences)
 
 

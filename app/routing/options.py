@@ -13,11 +13,6 @@ from autoscaling.types import Role, Tier
 
 Views = Mapping[Role, PoolView]
 OWN_POOL: Final = {Tier.INTERACTIVE: Role.SPECULATIVE, Tier.STANDARD: Role.PLAIN, Tier.BATCH: Role.PLAIN}
-OWN_REASON: Final = {
-    Tier.INTERACTIVE: RouteReason.TIER_INTERACTIVE,
-    Tier.STANDARD: RouteReason.TIER_STANDARD,
-    Tier.BATCH: RouteReason.TIER_BATCH,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +25,31 @@ class Option:
     in_time: bool = False  # must be predicted to meet the tier's objective
     guest: bool = False  # must leave the interactive objective, and go soon
     only: bool = False  # nothing else can serve the request
+
+    @property
+    def room_is_enough(self) -> bool:
+        """Whether every replica with room will do."""
+        return not (self.reserved or self.in_time or self.guest)
+
+
+USUAL: Final[Mapping[Tier, tuple[Option, ...]]] = {
+    Tier.INTERACTIVE: (
+        Option(Role.SPECULATIVE, RouteReason.TIER_INTERACTIVE, in_time=True),
+        Option(Role.PLAIN, RouteReason.SPILL, in_time=True),
+    ),
+    Tier.STANDARD: (
+        Option(Role.PLAIN, RouteReason.TIER_STANDARD),
+        Option(Role.SPECULATIVE, RouteReason.SPILL, reserved=True, in_time=True),
+    ),
+    Tier.BATCH: (
+        Option(Role.PLAIN, RouteReason.TIER_BATCH),
+        Option(Role.SPECULATIVE, RouteReason.BACKFILL, reserved=True, guest=True),
+    ),
+}
+DRAFTABLE: Final = (  # of the tier standard
+    Option(Role.SPECULATIVE, RouteReason.DRAFTABLE, reserved=True, in_time=True),
+    Option(Role.PLAIN, RouteReason.TIER_STANDARD),
+)
 
 
 def options(ask: Ask, views: Views) -> tuple[Option, ...]:
@@ -44,17 +64,7 @@ def options(ask: Ask, views: Views) -> tuple[Option, ...]:
     if not views[own].able:
         lost = RouteReason.CAPABILITY if views[own].accepting else RouteReason.POOL_UNAVAILABLE
         return (_only(ask, own.other, lost),)
-    first = Option(own, OWN_REASON[ask.tier])
-    if ask.tier is Tier.INTERACTIVE:
-        return (
-            Option(own, first.reason, in_time=True),
-            Option(Role.PLAIN, RouteReason.SPILL, in_time=True),
-        )
-    if ask.tier is Tier.BATCH:
-        return first, Option(Role.SPECULATIVE, RouteReason.BACKFILL, reserved=True, guest=True)
-    if ask.draftable:
-        return Option(Role.SPECULATIVE, RouteReason.DRAFTABLE, reserved=True, in_time=True), first
-    return first, Option(Role.SPECULATIVE, RouteReason.SPILL, reserved=True, in_time=True)
+    return DRAFTABLE if ask.tier is Tier.STANDARD and ask.draftable else USUAL[ask.tier]
 
 
 def _only(ask: Ask, role: Role, reason: RouteReason) -> Option:

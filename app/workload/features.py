@@ -19,11 +19,17 @@ SUMS_BYTES: Final = 1000  # a problem of arithmetic is no longer
 PREAMBLE: Final = 600  # bytes of a system message that are no material
 BYTES_PER_TOKEN: Final = 4.0
 MOST_TOKENS: Final = 1_000_000_000  # of an answer; a larger number is no limit
-GUIDED: Final = ("structured_outputs", "guided_json", "guided_regex", "guided_choice", "guided_grammar")
+GUIDED: Final = frozenset(
+    ("structured_outputs", "guided_json", "guided_regex", "guided_choice", "guided_grammar")
+)
 
 _T = TypeVar("_T")
 _NOTHING: Final = msgspec.Raw()
 _EMPTY: Final = (b"", b"null", b"[]", b"{}", b'""')
+_int = msgspec.json.Decoder(int, strict=False)
+_float = msgspec.json.Decoder(float, strict=False)
+_text = msgspec.json.Decoder(str, strict=False)
+_dict = msgspec.json.Decoder(dict[str, msgspec.Raw], strict=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +68,8 @@ def read_features(path: str, fields: Mapping[str, msgspec.Raw]) -> Features:
     text = f"{prompt.head}\n{prompt.tail}" if prompt.tail else prompt.head
     last_line = text[-LATE:].rstrip().rpartition("\n")[2]
     question = words.asks(last_line)
-    verb, material_at = _asked_for(prompt)
-    beginning = prompt.head[:INSTRUCTION].lower()
+    beginning = words.Piece(prompt.head[:INSTRUCTION])
+    verb, material_at = _asked_for(prompt, beginning)
     tools = fields.get("tools", _NOTHING)
     return Features(
         prompt_chars=prompt.all_bytes,
@@ -78,7 +84,7 @@ def read_features(path: str, fields: Mapping[str, msgspec.Raw]) -> Features:
         code_share=round(words.code_share(text), 3),
         verb=verb,
         question=question,
-        sums=prompt.last_bytes <= SUMS_BYTES and words.about_sums(text.lower(), question),
+        sums=prompt.last_bytes <= SUMS_BYTES and words.about_sums(text, question),
         program=words.about_programs(beginning),
         context_share=round(_context_share(prompt, material_at, len(last_line) if question else 0), 3),
         repetition=round(words.repetition(text), 3),
@@ -86,21 +92,21 @@ def read_features(path: str, fields: Mapping[str, msgspec.Raw]) -> Features:
     )
 
 
-def _asked_for(prompt: Prompt) -> tuple[words.Verb | None, int | None]:
+def _asked_for(prompt: Prompt, beginning: words.Piece) -> tuple[words.Verb | None, int | None]:
     """The verb, and the byte of the last user turn where its material may begin.
 
     The beginning counts before the end, and both before the system message, whose verb is about all
     that the user says.
     """
-    verb, end = words.asked_for(prompt.head[:INSTRUCTION].lower())
+    verb, end = words.asked_for(beginning)
     if verb is not None:
         cuts = [at + 1 for mark in (":", "\n") if (at := prompt.head.find(mark, end)) >= 0]
         return verb, min(cuts, default=prompt.last_bytes)
     late = prompt.tail[-LATE:] or prompt.head[INSTRUCTION:][-LATE:]
-    verb, _ = words.asked_for(late.lower())
+    verb, _ = words.asked_for(words.Piece(late))
     if verb is not None:
         return verb, None
-    verb, _ = words.asked_for(prompt.system[:INSTRUCTION].lower())
+    verb, _ = words.asked_for(words.Piece(prompt.system[:INSTRUCTION]))
     return verb, None if verb in (None, words.Verb.WRITE) else 0
 
 
@@ -126,37 +132,37 @@ def _context_share(prompt: Prompt, material_at: int | None, question_chars: int)
 def _prompt_tokens(prompt: Prompt, tools: msgspec.Raw) -> int:
     if prompt.token_ids is not None:
         return prompt.token_ids
-    return math.ceil((prompt.all_bytes + memoryview(tools).nbytes) / BYTES_PER_TOKEN)
+    return math.ceil((prompt.all_bytes + len(tools)) / BYTES_PER_TOKEN)
 
 
 def _max_tokens(chat: bool, fields: Mapping[str, msgspec.Raw]) -> int | None:
     raw = fields.get("max_completion_tokens", _NOTHING) if chat else _NOTHING
     if not _present(raw):  # the newer name wins, as in the engine
         raw = fields.get("max_tokens", _NOTHING)
-    value = _read(raw, int)
+    value = _read(raw, _int)
     return value if value is not None and 1 <= value <= MOST_TOKENS else None
 
 
 def _temperature(raw: msgspec.Raw) -> float | None:
-    value = _read(raw, float)
+    value = _read(raw, _float)
     return value if value is not None and math.isfinite(value) and value >= 0 else None
 
 
 def _is_structured(fields: Mapping[str, msgspec.Raw]) -> bool:
-    kind = _read(fields.get("response_format", _NOTHING), dict[str, msgspec.Raw]) or {}
-    if _read(kind.get("type", _NOTHING), str) not in (None, "text"):
+    kind = _read(fields.get("response_format", _NOTHING), _dict) or {}
+    if _read(kind.get("type", _NOTHING), _text) not in (None, "text"):
         return True
-    return any(_present(fields.get(name, _NOTHING)) for name in GUIDED)
+    return not GUIDED.isdisjoint(fields) and any(_present(fields.get(name, _NOTHING)) for name in GUIDED)
 
 
 def _present(raw: msgspec.Raw) -> bool:
-    return bytes(memoryview(raw)[:5]) not in _EMPTY
+    return len(raw) > 4 or bytes(raw) not in _EMPTY
 
 
-def _read(raw: msgspec.Raw, kind: type[_T]) -> _T | None:
+def _read(raw: msgspec.Raw, kind: msgspec.json.Decoder[_T]) -> _T | None:
     if not _present(raw):
         return None
     try:
-        return msgspec.json.decode(raw, type=kind, strict=False)
+        return kind.decode(raw)
     except ERRORS:
         return None

@@ -9,12 +9,23 @@ from typing import Final
 
 import msgspec
 
-from app.workload.text import BRACKET, ERRORS, QUOTE, first_byte, size, start, start_and_end, texts
+from app.workload.text import (
+    BRACKET,
+    ERRORS,
+    QUOTE,
+    first_byte,
+    size,
+    size_of_all,
+    start,
+    start_and_end,
+    texts,
+)
 
 END_BYTES: Final = 1024  # of the last user turn, at either end
 SYSTEM_BYTES: Final = 1024
 FIRST_BYTES: Final = 1024  # of the first user turn: only to name the conversation
-SYSTEM_ROLES: Final = (b'"system"', b'"developer"')
+_USER, _ASSISTANT = msgspec.Raw(b'"user"'), msgspec.Raw(b'"assistant"')
+_SYSTEM: Final = (msgspec.Raw(b'"system"'), msgspec.Raw(b'"developer"'))
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +44,7 @@ class Prompt:
     key: str | None = None
 
 
-class _Message(msgspec.Struct):
+class _Message(msgspec.Struct, gc=False):
     role: msgspec.Raw = msgspec.Raw()
     content: msgspec.Raw = msgspec.Raw()
 
@@ -48,23 +59,21 @@ def of_chat(messages: msgspec.Raw) -> Prompt:
         listed = _messages.decode(messages)
     except ERRORS:
         return Prompt()
-    roles = [bytes(message.role) for message in listed]
-    contents = [texts(message.content) for message in listed]
-    sizes = [size(strings) for strings in contents]
-    users = [at for at, role in enumerate(roles) if role == b'"user"']
-    system = next((at for at, role in enumerate(roles) if role in SYSTEM_ROLES), None)
-    head, tail = start_and_end(contents[users[-1]] if users else [], END_BYTES)
-    about = contents[system] if system is not None else []
+    roles = [message.role for message in listed]
+    users = [message.content for message in listed if message.role == _USER]
+    about = next((texts(message.content) for message in listed if message.role in _SYSTEM), [])
+    last = texts(users[-1]) if users else []
+    head, tail = start_and_end(last, END_BYTES)
     return Prompt(
         head=head,
         tail=tail,
-        last_bytes=sizes[users[-1]] if users else 0,
+        last_bytes=size(last),
         system=start(about, SYSTEM_BYTES),
-        system_bytes=sizes[system] if system is not None else 0,
-        all_bytes=sum(sizes),
+        system_bytes=size(about),
+        all_bytes=size_of_all([message.content for message in listed]),
         turns=len(users),
-        has_history=b'"assistant"' in roles,
-        key=_key(about, contents[users[0]]) if users else None,
+        has_history=_ASSISTANT in roles,
+        key=_key(about, texts(users[0])) if users else None,
     )
 
 
@@ -92,9 +101,7 @@ def of_completion(prompt: msgspec.Raw) -> Prompt:
 
 def _key(system: Sequence[msgspec.Raw], first: Sequence[msgspec.Raw]) -> str:
     """Name a conversation by how it began: later turns repeat that, byte by byte."""
-    digest = blake2b(digest_size=8)
-    for strings, limit in ((system, SYSTEM_BYTES), (first, FIRST_BYTES)):
-        for raw in strings[:1]:
-            digest.update(bytes(memoryview(raw)[:limit]))
-        digest.update(b"\0")  # no text holds it, so that nothing slides from one to the other
-    return digest.hexdigest()
+    about = memoryview(system[0])[:SYSTEM_BYTES] if system else b""
+    opening = memoryview(first[0])[:FIRST_BYTES] if first else b""
+    # No text holds a zero byte, so that nothing slides from one to the other.
+    return blake2b(b"\0".join((about, opening, b"")), digest_size=8).hexdigest()

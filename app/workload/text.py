@@ -59,6 +59,18 @@ def size(strings: Sequence[msgspec.Raw]) -> int:
     return max(0, total)
 
 
+def size_of_all(contents: Sequence[msgspec.Raw]) -> int:
+    """The size of the texts of all these messages."""
+    total = 0
+    for content in contents:
+        view = memoryview(content)
+        if view.nbytes > 1 and view[0] == QUOTE:
+            total += view.nbytes - 2
+        else:
+            total += size(texts(content))
+    return total
+
+
 def start(strings: Sequence[msgspec.Raw], limit: int) -> str:
     """At most `limit` bytes of the beginning."""
     return _start_and_end(strings[0], limit, 0)[0] if strings else ""

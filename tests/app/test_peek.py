@@ -134,6 +134,8 @@ def test_limit_of_the_answer(path: str, fields: dict[str, Any], expected: int | 
         ({"logit_bias": {"1": -100}}, {"logit_bias"}),
         ({"logit_bias": {}}, set()),
         ({"logit_bias": [1]}, set()),
+        ({"logprob_token_ids": [5]}, {"logprob_token_ids"}),
+        ({"logprob_token_ids": None}, set()),
         ({"response_format": {"type": "json_object"}}, {"response_format"}),
         ({"response_format": {"type": "json_schema", "json_schema": {}}}, {"response_format"}),
         ({"response_format": {"type": "a kind of tomorrow"}}, {"response_format"}),

@@ -106,9 +106,10 @@ def test_a_step_without_drafts_takes_top_k() -> None:
     """vLLM's own function fails on it, and the engine ends; ours does not, and changes nothing else."""
     torch = pytest.importorskip("torch")
     pytest.importorskip("vllm")
+    from vllm.v1.sample import rejection_sampler
     from vllm.v1.sample.ops import topk_topp_sampler
 
-    from deployments.vllm_guards import guard_top_k_without_drafts
+    from deployments.vllm_guards import guard_top_k_under_speculation
 
     empty, none = torch.empty((0, 8)), torch.empty((0,), dtype=torch.int32)
     original = topk_topp_sampler.apply_top_k_only
@@ -116,8 +117,16 @@ def test_a_step_without_drafts_takes_top_k() -> None:
         with pytest.raises(RuntimeError):  # when this passes, the guard can go
             original(empty, none)
     for _ in range(2):
-        guard_top_k_without_drafts()
+        guard_top_k_under_speculation()
     assert 0 == topk_topp_sampler.apply_top_k_top_p(empty, none, None).shape[0]
     logits = torch.tensor([[1.0, 3.0, 2.0]])
     kept = topk_topp_sampler.apply_top_k_only(logits.clone(), torch.tensor([2], dtype=torch.int32))
     assert [[float("-inf"), 3.0, 2.0]] == kept.tolist()
+    spread = rejection_sampler.expand_batch_to_tokens
+    cumulated = torch.tensor([2, 5, 5], dtype=torch.int32)
+    top_k = torch.tensor([7, 9, 11], dtype=torch.int32)
+    assert [7, 7, 9, 9, 9] == spread(top_k, cumulated, 5).tolist()
+    temperature = torch.tensor([0.5, 0.0, 0.7])
+    assert [0.5, 0.5, 1.0, 1.0, 1.0] == spread(
+        temperature, cumulated, 5, replace_from=0, replace_to=1
+    ).tolist()

@@ -175,6 +175,19 @@ def test_refused_parameters_go_to_the_plain_pool(service: Service) -> None:
     assert (400, "parameter_not_supported") == (pinned.status_code, pinned.json()["error"]["code"])
 
 
+def test_top_k_beside_drafts(service: Service) -> None:
+    """The likeliest token alone is greedy decoding, on both pools; vLLM's own code ends the engine here."""
+    line = "The river runs past the old mill, where the miller counts the sacks of flour."
+    prompt = f"Text:\n{line}\n\nThe same text, copied:\nThe river runs past"  # no near tie in the copy
+    greedy = complete(service, prompt, "speculative", max_tokens=12)["choices"][0]["text"]
+    assert greedy.startswith(" the old mill, where")
+    for pool in ("speculative", "plain"):
+        found = complete(service, prompt, pool, max_tokens=12, temperature=1.0, top_k=1)
+        assert greedy == found["choices"][0]["text"]
+    new = complete(service, "A story:", "speculative", max_tokens=8, temperature=1.0, top_k=20)
+    assert 8 >= new["usage"]["completion_tokens"] > 0
+
+
 def test_max_tokens_null_and_developer_role(service: Service) -> None:
     """Case A4 on vLLM: null is the default on both paths."""
     for pool in ("speculative", "plain"):
