@@ -91,13 +91,7 @@ class Ingress:
         while True:
             try:
                 self._counts.look(self._desk.waiting, self._membership.total_inflight)
-                lines = self._lines.oldest()
-                load = msgspec.to_builtins(self._load(lines))
-                # Not wait_for: in Python 3.11 it can swallow a cancel that meets the answer.
-                async with asyncio.timeout(CALL_LIMIT_S):
-                    found = await self._controller.snapshot.remote(self._id, load)
-                snapshot = msgspec.convert(found, Snapshot)
-                self._lines.taken(lines)
+                snapshot = await self._fetch()
                 self._membership.accept(snapshot, time.monotonic())
                 self._desk.wake()
                 if not snapshot.partial:
@@ -105,6 +99,16 @@ class Ingress:
             except Exception as error:
                 logger.debug(f"no snapshot: {type(error).__name__}: {error}")
             await asyncio.sleep(self._settings.poll_s)
+
+    async def _fetch(self) -> Snapshot:
+        """Tell the controller what is wanted here and what has ended, and get the newest snapshot."""
+        lines = self._lines.oldest()
+        load = msgspec.to_builtins(self._load(lines))
+        # Not wait_for: in Python 3.11 it can swallow a cancel that meets the answer.
+        async with asyncio.timeout(CALL_LIMIT_S):
+            found = await self._controller.snapshot.remote(self._id, load)
+        self._lines.taken(lines)
+        return msgspec.convert(found, Snapshot)
 
     def _load(self, lines: tuple[RequestLine, ...]) -> IngressLoad:
         """What the controller is told with every fetch."""
@@ -185,6 +189,9 @@ class Ingress:
             self._poll_task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._poll_task
+            with contextlib.suppress(Exception):
+                while self._lines.oldest():  # the last requests count, too
+                    await self._fetch()
             await self._upstream.close()
 
 

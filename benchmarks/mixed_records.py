@@ -37,12 +37,11 @@ def read_records(folder: Path) -> dict[str, Recorded]:
 
 def of_lines(lines: Iterable[Mapping[str, Any]]) -> dict[str, Recorded]:
     """Records by id; lines of other things are left out."""
+    requests = [line["request"] for line in lines if line.get("kind") == "request"]
     return {
-        line["id"]: Recorded(
-            str(line.get("workload")), line.get("pool"), line.get("reason"), line.get("verdict")
-        )
-        for line in lines
-        if line.get("id") is not None and "tier" in line
+        one["id"]: Recorded(str(one.get("workload")), one.get("pool"), one.get("reason"), one.get("verdict"))
+        for one in requests
+        if one.get("id") is not None
     }
 
 

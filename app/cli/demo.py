@@ -27,8 +27,8 @@ from app.demo.stops import Stops
 from app.demo.summary import by_phase, copies, rows, slowest, totals
 from app.demo.verdict import exit_code, judge
 from app.samples import samples
-from autoscaling.why_request import explain_request
 from autoscaling.types import Tier
+from autoscaling.why_request import explain_request
 
 INTERRUPTED = 130  # as a shell says of a command that Ctrl-C ended
 ENGINES = ("vllm", "simulated")

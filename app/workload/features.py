@@ -68,7 +68,7 @@ def read_features(path: str, fields: Mapping[str, msgspec.Raw]) -> Features:
     text = f"{prompt.head}\n{prompt.tail}" if prompt.tail else prompt.head
     last_line = text[-LATE:].rstrip().rpartition("\n")[2]
     question = words.asks(last_line)
-    beginning = words.Piece(prompt.head[:INSTRUCTION])
+    beginning = words.piece_of(prompt.head[:INSTRUCTION])
     verb, material_at = _asked_for(prompt, beginning)
     tools = fields.get("tools", _NOTHING)
     return Features(
@@ -103,10 +103,10 @@ def _asked_for(prompt: Prompt, beginning: words.Piece) -> tuple[words.Verb | Non
         cuts = [at + 1 for mark in (":", "\n") if (at := prompt.head.find(mark, end)) >= 0]
         return verb, min(cuts, default=prompt.last_bytes)
     late = prompt.tail[-LATE:] or prompt.head[INSTRUCTION:][-LATE:]
-    verb, _ = words.asked_for(words.Piece(late))
+    verb, _ = words.asked_for(words.piece_of(late))
     if verb is not None:
         return verb, None
-    verb, _ = words.asked_for(words.Piece(prompt.system[:INSTRUCTION]))
+    verb, _ = words.asked_for(words.piece_of(prompt.system[:INSTRUCTION]))
     return verb, None if verb in (None, words.Verb.WRITE) else 0
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
@@ -46,13 +47,11 @@ VERBS: Final[Mapping[str, Verb]] = MappingProxyType(
     {word: verb for verb, words in _WORDS.items() for word in words.split()}
 )
 
+# Bytes of UTF-8 to lower case, what is no letter of ASCII to a space: a fifth of a regular expression's time.
 _NO_LETTER: Final = re.compile(rb"[^a-z]")
-# Bytes to lower case letters, whatever is none of ASCII to a space: words are found a third faster than by
-# a regular expression.
 _LETTERS: Final = _NO_LETTER.sub(b" ", bytes(range(256)).lower())
-_VERB_PARTS: Final = frozenset(
-    max(_NO_LETTER.split(word.encode()), key=len) for word in VERBS
-)  # of "übersetze" that is "bersetze"
+# The longest run of such letters in each verb: of "übersetze" that is "bersetze".
+_VERB_PARTS: Final = frozenset(max(_NO_LETTER.split(word.encode()), key=len) for word in VERBS)
 
 MANY: Final = 120  # words that are looked at for repetition
 ASKING: Final = 64  # characters before a verb in which words of asking are looked for
@@ -95,12 +94,17 @@ _CODE_STARTS: Final = (
 _CODE_FIRST: Final = frozenset(start[0] for start in _CODE_STARTS)
 
 
+@dataclass(frozen=True, slots=True)
 class Piece:
     """A piece of an instruction, and its runs of ASCII letters in lower case, which settle most questions."""
 
-    def __init__(self, text: str) -> None:
-        self.text: Final = text
-        self.parts: Final = text.encode(errors="replace").translate(_LETTERS).split()
+    text: str
+    parts: Sequence[bytes]
+
+
+def piece_of(text: str) -> Piece:
+    """Cut a text into its runs of letters."""
+    return Piece(text, text.encode(errors="replace").translate(_LETTERS).split())
 
 
 def asked_for(piece: Piece) -> tuple[Verb | None, int]:

@@ -117,8 +117,9 @@ class Fake:
 
     def _write(self, id_: str, tier: str, role: str, reason: str) -> None:
         self._seq += 1
-        line = {"schema": 1, "kind": "request", "seq": self._seq, "epoch": 1, "id": id_, "tier": tier}
-        line |= {"workload": "chat", "pool": role, "reason": reason, "verdict": "met"}
+        request = {"id": id_, "tier": tier, "workload": "chat", "pool": role, "reason": reason}
+        line = {"schema": 1, "kind": "request", "seq": self._seq, "epoch": 1}
+        line |= {"request": request | {"verdict": "met"}}
         with (self._records / "requests.jsonl").open("a") as file:
             file.write(json.dumps(line) + "\n")
 

@@ -209,8 +209,8 @@ def test_figures_of_a_condition_are_of_all_its_rounds() -> None:
 
 def test_a_record_tells_the_reason_and_an_answer_without_one_tells_it_itself() -> None:
     """Lines of other kinds are left out; a request without any pool has the reason `none`."""
-    line = {"id": "a", "tier": "batch", "workload": "chat", "pool": "plain", "reason": "backfill"}
-    records = of_lines([line, {"kind": "start", "id": "x"}, {"tier": "batch"}])
+    request = {"id": "a", "tier": "batch", "workload": "chat", "pool": "plain", "reason": "backfill"}
+    records = of_lines([{"kind": "request", "request": request}, {"kind": "start", "id": "x"}])
 
     assert {"a": Recorded("chat", "plain", "backfill", None)} == records
     assert "backfill" == reason_of(answer(Tier.BATCH, 5, id="a"), records)

@@ -1,4 +1,7 @@
-"""Three times what the service can do: the promise to interactive callers holds, the rest is honest."""
+"""Three times what the service can do: the promise to interactive callers holds, the rest is honest.
+
+Then the metrics of it all: nothing is missed, counted twice or taken back when processes come and go.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,9 @@ from statistics import quantiles
 from typing import Any
 
 import httpx
+import psutil
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from tests.policies import policy
 from tests.serve.conftest import settings
@@ -44,7 +49,8 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
             "replicas": 1,
             "soft_limit": soft,
             "hard_limit": hard,
-            "engine": {"simulation": SIMULATION, "max_num_seqs": soft},
+            # Case F2: two pools of one model with different lengths.
+            "engine": {"simulation": SIMULATION, "max_num_seqs": soft, "max_model_len": 1024 + 64 * soft},
         }
         for role, (soft, hard) in limits.items()
     }
@@ -54,7 +60,8 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
         backfill={"reserve": 2},
         behavior={way: {"selectPolicy": "Disabled"} for way in ("scaleUp", "scaleDown")},
     )
-    with Service(tmp_path_factory.mktemp("overload"), settings(**pools), policy=text) as running:
+    configured = settings(**pools, ingresses=2)
+    with Service(tmp_path_factory.mktemp("overload"), configured, policy=text) as running:
         yield running
 
 
@@ -109,6 +116,54 @@ def test_three_times_the_capacity(small: Service) -> None:
     assert len(looks.seconds) > 20
     assert max(looks.seconds) < 1.0, sorted(looks.seconds)[-5:]
     assert any(tiers["batch"]["queued"] for tiers in looks.waiting), "the status never showed a queue"
+
+
+def scrape(service: Service) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
+    """Every sample by name and labels; a pair that comes twice is an error."""
+    answer = service.get("/metrics")
+    assert answer.status_code == 200, answer.text
+    found: dict[tuple[str, tuple[tuple[str, str], ...]], float] = {}
+    for family in text_string_to_metric_families(answer.text):
+        for sample in family.samples:
+            key = (sample.name, tuple(sorted(sample.labels.items())))
+            assert key not in found, key
+            found[key] = sample.value
+    return found
+
+
+def counters(found: dict[Any, float]) -> dict[Any, float]:
+    return {key: n for key, n in found.items() if key[0].endswith(("_total", "_bucket", "_count", "_sum"))}
+
+
+def ended(found: dict[Any, float]) -> float:
+    return sum(n for (name, _), n in found.items() if name == "twinpool_requests_total")
+
+
+def test_metrics_of_processes_that_come_and_go(small: Service) -> None:
+    """Cases F2, F6: two ingresses that are replaced and a replica that is killed take no count away.
+
+    Every request is counted once, whichever ingress served it.
+    """
+    before = scrape(small)
+    assert ended(before) > 100
+    small.reload(small.settings | {"between_chunks_s": 55.0})  # both ingresses are replaced
+    sent, last = 0, before
+    for _ in range(10):
+        hits = flood(small, [Shot(0.0, "interactive", 2), Shot(0.0, "batch", 2)], 60)
+        sent += len(hits)
+        found = scrape(small)
+        assert [] == [key for key, n in counters(last).items() if found.get(key, -1.0) < n]
+        last = found
+    small.wait(lambda: ended(scrape(small)) >= ended(before) + sent, 10, "every request to be counted")
+    assert ended(before) + sent == ended(scrape(small))
+    psutil.Process(small.replicas("speculative")[0]["pid"]).kill()
+    small.wait(lambda: small.ready(0, 1), 20, "the dead replica to be missed")
+    found = scrape(small)
+    assert [] == [key for key, n in counters(last).items() if found.get(key, -1.0) < n]
+    for pool in ("speculative", "plain"):
+        assert ("twinpool_inflight_sequences", (("pool", pool),)) in last
+    small.wait(lambda: small.ready(1, 1), 60, "the replacement")
+    assert set(last) - {key for key in last if "age" in key[0]} <= set(scrape(small))
 
 
 def assert_batch_progresses(hits: list[Hit]) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from app.workload.features import Features, read_features
 from app.workload.text import start_and_end
-from app.workload.words import Verb
+from app.workload.words import VERBS, Verb
 from tests.app.workload.bodies import (
     CHAT,
     COMPLETIONS,
@@ -154,6 +154,35 @@ def test_repetition() -> None:
     """The share of words that were there before."""
     assert 0.0 == chat("one two three").repetition
     assert 0.5 == chat("one two one two").repetition
+
+
+def test_repetition_is_that_of_the_first_words() -> None:
+    """Of a long text the first 120 words count."""
+    different = " ".join(f"w{n}" for n in range(120))
+    assert 0.0 == chat(f"{different} w0 w1 w2").repetition
+    assert 0.008 == chat(f"w1 {different}").repetition
+
+
+@pytest.mark.parametrize(("word", "verb"), VERBS.items())
+def test_every_verb_asks(word: str, verb: Verb) -> None:
+    """Each known word is found where it asks, in any case of letters and beside any script."""
+    assert verb is chat(f"{word} this").verb
+    assert verb is chat(f"Hello. Please {word.title()}、磨坊").verb
+    assert chat(f"The guides {word} this").verb is None
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        *("Python", "JavaScript", "typescript", "Java", "C++", "Rust", "golang", "SQL", "regex", "html"),
+        *("css", "bash", "script", "program", "function", "algorithm", "unit test", "unit tests"),
+        "source code",
+    ],
+)
+def test_every_word_of_programs_is_known(word: str) -> None:
+    """Each names a program where it stands alone, and none inside another word."""
+    assert chat(f"Look: {word}!").program
+    assert not chat(f"Look: x{word}s!").program
 
 
 def test_parts_are_read_like_a_string() -> None:
