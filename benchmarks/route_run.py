@@ -117,7 +117,6 @@ class Bench:
         course.route, course.decision = seat.route, seat.route.decision
         course.answered(200)
         began, now, wall = time.perf_counter_ns(), time.monotonic(), time.time()
-        rules = self._members.rules
         self._lines.add(line_of(self._lines.next_seq(), job, found, course, now=now, wall=wall))
         took = time.perf_counter_ns() - began
         self._lines.taken(self._lines.oldest())

@@ -91,7 +91,7 @@ class Desk:
         return seat
 
     def seat_now(self, ask: Ask) -> Seat | None:
-        """A place at once or not at all, ahead of those who wait: for one that is asked of a wider replica."""
+        """A place at once or not at all, ahead of those who wait: for a second try at a wider replica."""
         now = self._now()
         decision = decide(ask, self._view(now), self._membership.rules, choose=self._choose)
         return self._taken(decision, now)

@@ -223,7 +223,7 @@ def calling(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 @pytest.mark.parametrize("kind", sorted(KINDS))
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 def test_thirty_orders_at_once(calling: Service, stream: bool, kind: str) -> None:
-    """Case D5: thirty at once beside chats, by schema or strict tool call, are valid JSON of bounded length."""
+    """Case D5: thirty at once beside chats, by schema or strict call, are valid JSON of bounded length."""
     before = pids(calling)
     with ThreadPoolExecutor(1) as beside:
         chats = beside.submit(talk, calling, 6)
