@@ -17,13 +17,14 @@ from app import errors
 from app.ask_of import Asked, asked
 from app.errors import ApiError
 from app.job import Course, Job
-from app.lines import Lines, line_of
+from app.lines import Lines, early_line, line_of
 from app.membership import Membership
 from app.peek import fields_of, peek
 from app.relay import Relay
 from app.tiers import choose_tier, pool_pin
 from app.upstream import Outgoing
 from autoscaling.request_line import Outcome
+from autoscaling.types import Tier
 from deployments.edits import header_map
 from deployments.request_body import BodyTooLargeError, read_body
 
@@ -47,26 +48,41 @@ class GenerationEndpoint:
         """ASGI entry."""
         headers = header_map(scope["headers"])
         request_id = _request_id(headers.get(b"x-request-id"))
-        out = _Out(send, request_id)
+        out, course = _Out(send, request_id), Course()
         try:
             body = await read_body(receive, MAX_BODY)
             if body is None:
                 return
-            job, asked = self._job(scope, headers, body, request_id)
-            await self._serve(job, asked, out, receive)
+            try:
+                job, asked = self._job(scope, headers, body, request_id)
+            except ApiError as error:
+                self._early(scope, request_id, course, error)
+                raise
+            await self._serve(job, asked, course, out, receive)
         except ApiError as error:
             await out.fail(error)
         except BodyTooLargeError:
-            await out.fail(errors.request_too_large(MAX_BODY))
+            too_large = errors.request_too_large(MAX_BODY)
+            self._early(scope, request_id, course, too_large)
+            await out.fail(too_large)
         except Exception:
             logger.exception(f"request {request_id} failed in the ingress")
             if out.started:
                 raise
             await out.fail(errors.internal_error())
 
-    async def _serve(self, job: Job, asked: Asked, out: _Out, receive: Receive) -> None:
+    def _early(self, scope: Scope, request_id: str, course: Course, error: ApiError) -> None:
+        """Leave a line about a request that ended before it was read whole."""
+        try:
+            tier = choose_tier(scope["headers"], None, None, ()).tier
+        except ApiError:
+            tier = Tier.STANDARD
+        course.failed(error)
+        now, wall = time.monotonic(), time.time()
+        self._lines.add(early_line(self._lines.next_seq(), request_id, tier, course, now=now, wall=wall))
+
+    async def _serve(self, job: Job, asked: Asked, course: Course, out: _Out, receive: Receive) -> None:
         """Relay, and leave a line about it however it ends."""
-        course = Course()
         try:
             await _unless_disconnected(self._relay.serve(job, course, out.send), receive)
         except ApiError as error:

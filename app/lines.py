@@ -9,10 +9,13 @@ from typing import Final
 from app.ask_of import Asked
 from app.job import Course, Job
 from app.routing.route import record
+from app.workload.classify import WorkloadClass
 from autoscaling.request_line import RequestLine
+from autoscaling.types import Tier
 
 KEPT: Final = 5000  # about 15 MB as JSON; more ended while no controller answered
 AT_ONCE: Final = 500  # in one message
+NOT_READ: Final = "not_read"  # why a request has no class: it ended before
 
 
 class Lines:
@@ -84,4 +87,34 @@ def line_of(seq: int, job: Job, asked: Asked, course: Course, *, now: float, wal
         wider=course.wider,
         acceptance=course.acceptance,
         decision=decision,
+    )
+
+
+def early_line(
+    seq: int, request_id: str, tier: Tier, course: Course, *, now: float, wall: float
+) -> RequestLine:
+    """One request that was refused before anything was known of it but its headers."""
+    e2e_s = now - course.began
+    return RequestLine(
+        seq=seq,
+        id=request_id,
+        engine_id=request_id,
+        wall=wall - e2e_s,
+        tier=tier,
+        tier_requested=None,
+        workload=WorkloadClass.OTHER.value,
+        workload_reason=NOT_READ,
+        features={},
+        tokens_per_step=None,
+        stream=False,
+        sequences=1,
+        outcome=course.outcome,
+        status=course.status,
+        code=course.code,
+        pool=None,
+        replica=None,
+        reason=None,
+        waited_s=0.0,
+        first_byte_s=None,
+        e2e_s=round(e2e_s, 6),
     )

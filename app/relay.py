@@ -1,12 +1,13 @@
 """Relay: get a replica that takes the request, pass its bytes on, and end every way this can end.
 
 Before the first byte: replicas that do not accept cost nothing, a lost one costs one retry from the
-budget, and a 400 of a replica that takes less than another is asked of that one.  After it: one error
+budget, and what a replica refuses is asked of one that takes more.  After it: one error
 event, then the end; never a second generation.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from dataclasses import replace
@@ -22,12 +23,14 @@ from app.errors import ApiError, Code
 from app.job import Course, Job
 from app.membership import Membership
 from app.retries import RetryBudget
+from app.routing.route import decide, route_of
 from app.routing.rule import preferred_role
 from app.upstream import Lost, NotAccepted, OpenAnswer, Silent, Upstream
 from deployments.engine import Send
 
 logger = logging.getLogger("ray.serve")
 
+LONGEST_REFUSAL = 64 << 10  # bytes; an engine's 400 is a few hundred
 MAX_REFUSALS = 5
 REFUSALS_LIMIT_S = 2.0
 NO_ROOM = (Code.NO_CAPACITY, Code.RATE_LIMIT_EXCEEDED)
@@ -74,13 +77,45 @@ class Relay:
                 except Silent as outcome:
                     raise errors.upstream_timeout(outcome.limit_s) from outcome
                 try:
-                    if answer.status == 400 and search.widen(seat):
-                        continue  # this answer is given up for the wider replica's
-                    course.wider = search.widened and answer.status != 400
-                    await self._pass_on(job, seat, answer, course, send)
+                    wider = search.wider(seat) if answer.status == 400 else None
+                    if wider is None or not await self._served_by(wider, answer, job, course, send):
+                        await self._pass_on(job, seat, answer, course, send)
                 finally:
                     answer.close()
                 return
+
+    async def _served_by(
+        self, wider: Seat, refusal: OpenAnswer, job: Job, course: Course, send: Send
+    ) -> bool:
+        """Whether a wider replica had another answer than 400, which was passed on then.
+
+        Until it has one the first refusal is kept: whatever goes wrong here, the caller gets that.
+        """
+        with wider:
+            if not await refusal.complete(LONGEST_REFUSAL):
+                return False
+            course.attempts += 1
+            replica_id = wider.route.replica.replica_id
+            try:
+                answer = await self._upstream.open(wider.route.replica, job.outgoing)
+            except NotAccepted as outcome:
+                if outcome.unreachable:
+                    self._membership.eject(replica_id, time.monotonic())
+                return False
+            except (Lost, Silent) as outcome:
+                self._membership.eject(replica_id, time.monotonic())
+                logger.warning(
+                    f"request {job.request_id}: {replica_id} lost before the first byte ({outcome})"
+                )
+                return False
+            try:
+                if answer.status == 400:
+                    return False
+                course.wider, course.route, course.decision = True, wider.route, wider.route.decision
+                await self._pass_on(job, wider, answer, course, send)
+            finally:
+                answer.close()
+            return True
 
     def _spend_retry(self, job: Job, seat: Seat, outcome: Lost, retried: bool) -> None:
         replica_id = seat.route.replica.replica_id
@@ -128,20 +163,17 @@ class _Search:
         self._refusals = 0
         self._asking_since: float | None = None  # first of the replicas asked without a pause
         self._begun = False
-        self._wider: Seat | None = None
-        self.widened = False
 
     async def next(self) -> Seat:
         """A seat at the next replica; raises ApiError."""
         course, asked_at = self._course, time.monotonic()
-        seat, self._wider = self._wider, None
         try:
-            if seat is None:
-                seat = await self._desk.seat(
-                    self._ask, since=course.began, tried=self._tried, again=self._begun
-                )
+            seat = await self._desk.seat(self._ask, since=course.began, tried=self._tried, again=self._begun)
         except NoSeatError as error:
             course.route, course.decision = None, error.decision
+            raise
+        except asyncio.CancelledError:
+            self._left()
             raise
         finally:
             now = time.monotonic()
@@ -154,6 +186,13 @@ class _Search:
             self._refusals, self._asking_since = 0, None  # what was known then is old
         self._asking_since = now if self._asking_since is None else self._asking_since
         return seat
+
+    def _left(self) -> None:
+        """Note what stood against the request when its caller left the queue."""
+        view = self._membership.candidates_view(time.monotonic())
+        found = decide(self._ask, view, self._membership.rules, choose=lambda _: 0)
+        # With a route it had only to wait for those before it.
+        self._course.decision = None if route_of(found) is not None else found
 
     def refused(self, seat: Seat, outcome: NotAccepted) -> None:
         """Note a replica that did not accept; raises no_capacity after the fifth, or when time is up."""
@@ -174,15 +213,12 @@ class _Search:
         self._tried |= {replica_id}
         self._refusals, self._asking_since = 0, None
 
-    def widen(self, seat: Seat) -> bool:
-        """Whether a replica that takes more than this one has room at once, and is asked next; once."""
-        if self.widened or self._ask.pin is not None:
-            return False
+    def wider(self, seat: Seat) -> Seat | None:
+        """A seat at once at a replica that takes more than this one, if there is one."""
+        if self._ask.pin is not None:
+            return None
         wider = wider_than(seat.route.replica, self._membership.candidates_view(time.monotonic()))
-        if wider:
-            self._wider = self._desk.seat_now(replace(self._ask, among=wider, wider=True))
-        self.widened = self._wider is not None
-        return self.widened
+        return self._desk.seat_now(replace(self._ask, among=wider, wider=True)) if wider else None
 
 
 def _interrupted(outcome: Lost | Silent) -> ApiError:

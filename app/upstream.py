@@ -161,6 +161,17 @@ class OpenAnswer:
         except (aiohttp.ClientError, OSError) as error:
             raise Lost(f"{type(error).__name__}: {error}") from error
 
+    async def complete(self, longest: int) -> bool:
+        """Read the rest into `first`; False for one that breaks off, or is longer than `longest` bytes."""
+        try:
+            async for piece in self.rest():
+                self.first += piece
+                if len(self.first) > longest:
+                    return False
+        except (Lost, Silent):
+            return False
+        return True
+
     def close(self) -> None:
         """Free the connection; an unfinished answer is cut, which tells the replica to stop."""
         if self._response.content.at_eof():

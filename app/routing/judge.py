@@ -27,9 +27,12 @@ class Judgement:
     roomy: tuple[Candidate, ...] = ()  # with CHOSEN, the replicas that satisfy everything
 
 
-def judge(option: Option, view: PoolView, ask: Ask, rules: RoutingRules) -> Judgement:
-    """Judge one way to serve a request."""
+def judge(
+    option: Option, view: PoolView, ask: Ask, rules: RoutingRules, *, alternative: bool = False
+) -> Judgement:
+    """Judge one way to serve a request; `alternative`: the other pool has replicas that take it."""
     least = view.emptiest
+    strict = alternative and option.in_time and _kept_elsewhere(option, ask, rules)
 
     def at(one: Candidate | None) -> Prediction:
         return predict(option.role, ask.sequences + (0 if one is None else one.load), ask, rules)
@@ -47,10 +50,10 @@ def judge(option: Option, view: PoolView, ask: Ask, rules: RoutingRules) -> Judg
         free = emptiest(view.roomy(ask.sequences, 0, alone=alone))
         return Judgement(Verdict.RESERVE_KEPT if free else Verdict.FULL, at(least), _both(least, free))
     prediction = at(best)
-    against = _against(option, prediction, best.load, ask, rules)
+    against = _against(option, prediction, best.load, ask, rules, strict=strict)
     if against is not None:
         return Judgement(against, prediction, _both(least, best))
-    good = roomy if option.room_is_enough else _good_enough(option, roomy, ask, rules)
+    good = roomy if option.room_is_enough else _good_enough(option, roomy, ask, rules, strict=strict)
     return Judgement(Verdict.CHOSEN, prediction, _both(least, best), good)
 
 
@@ -59,7 +62,7 @@ def _both(one: Candidate | None, other: Candidate | None) -> tuple[Candidate, ..
 
 
 def _good_enough(
-    option: Option, roomy: tuple[Candidate, ...], ask: Ask, rules: RoutingRules
+    option: Option, roomy: tuple[Candidate, ...], ask: Ask, rules: RoutingRules, *, strict: bool
 ) -> tuple[Candidate, ...]:
     """Those against which nothing stands; a fuller replica is never faster, so they are the emptier ones.
 
@@ -68,7 +71,7 @@ def _good_enough(
 
     def too_full(load: int) -> bool:
         prediction = predict(option.role, load + ask.sequences, ask, rules)
-        return _against(option, prediction, load, ask, rules) is not None
+        return _against(option, prediction, load, ask, rules, strict=strict) is not None
 
     loads = sorted({one.load for one in roomy})
     if len(loads) == 1 or not too_full(loads[-1]):
@@ -77,12 +80,23 @@ def _good_enough(
     return tuple(one for one in roomy if one.load < loads[enough])
 
 
+def _kept_elsewhere(option: Option, ask: Ask, rules: RoutingRules) -> bool:
+    """Whether the other pool, by its cost model, keeps the objective while it is idle.
+
+    Then a pool that never keeps it is not excused: the request goes there, or waits for it.
+    """
+    if not (option.role in rules.costs and option.role.other in rules.costs):
+        return False
+    objective = rules.tiers.get(ask.tier, NO_RULES)
+    return predict(option.role.other, ask.sequences, ask, rules).miss(objective, strict=True) is None
+
+
 def _against(
-    option: Option, prediction: Prediction, load: int, ask: Ask, rules: RoutingRules
+    option: Option, prediction: Prediction, load: int, ask: Ask, rules: RoutingRules, *, strict: bool
 ) -> Verdict | None:
     """What stands against a replica with room that has `load` sequences, and this prediction."""
     if option.in_time and not _own_pool_by_recent(option, ask, rules):
-        missed = prediction.miss(rules.tiers.get(ask.tier, NO_RULES))
+        missed = prediction.miss(rules.tiers.get(ask.tier, NO_RULES), strict=strict)
         if missed is not None:
             return missed
     if option.reserved and not option.only and _hurts_interactive(option, load + ask.sequences, ask, rules):

@@ -32,14 +32,14 @@ class Prediction:
     best_ttft_s: float | None = None
     best_tpot_s: float | None = None
 
-    def miss(self, objective: TierRules) -> Verdict | None:
+    def miss(self, objective: TierRules, *, strict: bool = False) -> Verdict | None:
         """Which objective would be missed, if any.
 
-        One that even an idle replica would miss says nothing: no waiting would help.
+        One that even an idle replica would miss says nothing, unless `strict`: no waiting would help.
         """
-        if _misses(self.tpot_s, self.best_tpot_s, objective.tpot_s):
+        if _misses(self.tpot_s, None if strict else self.best_tpot_s, objective.tpot_s):
             return Verdict.WOULD_MISS_TPOT
-        if _misses(self.ttft_s, self.best_ttft_s, objective.ttft_s):
+        if _misses(self.ttft_s, None if strict else self.best_ttft_s, objective.ttft_s):
             return Verdict.WOULD_MISS_TTFT
         return None
 

@@ -42,7 +42,8 @@ def choose_pool(ask: Ask, views: Views, rules: RoutingRules) -> PoolChoice:
     """Take the first option that satisfies everything it has to."""
     judged: dict[Role, Judgement] = {}
     for option in options(ask, views):
-        found = judged[option.role] = judge(option, views[option.role], ask, rules)
+        other = bool(views[option.role.other].able)
+        found = judged[option.role] = judge(option, views[option.role], ask, rules, alternative=other)
         if found.verdict is Verdict.CHOSEN:
             return PoolChoice(option, _verdicts(ask, views, judged), judged, found.roomy)
     return PoolChoice(None, _verdicts(ask, views, judged), judged)

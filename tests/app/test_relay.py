@@ -852,14 +852,30 @@ async def test_a_wider_replica_without_soft_room_is_asked_all_the_same(ingress: 
         ingress.membership.finished("p")
 
 
-async def test_a_400_of_both_is_the_callers_own(ingress: Ingress) -> None:
-    """The wider replica's 400 is the answer; it is asked once, and no gap is counted."""
-    narrow, wide = await narrow_and_wide(ingress, says(NARROW_400), says(whole(400, b'{"error":{}}')))
+@pytest.mark.parametrize(
+    "behave",
+    [
+        says(whole(400, b'{"error":{}}')),
+        refusal(503, "full"),
+        refusal(503, "failed"),
+        says(whole(502, b'{"error":{}}', x_twinpool_lost="engine_dead")),
+        says_and_closes(b""),
+    ],
+    ids=["refused too", "not accepted", "unreachable", "lost", "gone"],
+)
+async def test_the_first_400_stands_until_there_is_a_better_answer(
+    ingress: Ingress, behave: Behaviour
+) -> None:
+    """Whatever the wider replica does but answer, the caller gets the refusal that is there already."""
+    narrow, wide = await narrow_and_wide(ingress, says(NARROW_400), behave)
     call = await ingress.call({"x-twinpool-tier": "interactive"}).done()
-    assert (400, b'{"error":{}}') == (call.status, call.body)
-    assert (1, 1) == (len(narrow.requests), len(wide.requests))
+    assert (400, "invalid_request") == (call.status, call.code)
+    assert "speculative" == call.headers["x-twinpool-pool"]
+    assert (1, 1, 0) == (len(narrow.requests), len(wide.requests), ingress.relay.retries)
     line = ingress.lines.oldest()[0]
-    assert (False, Outcome.CALLER, 400) == (line.wider, line.outcome, line.status)
+    assert (False, Outcome.CALLER, 400, "tier_interactive") == (
+        line.wider, line.outcome, line.status, line.reason,
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -940,6 +956,53 @@ async def test_the_line_of_a_caller_who_left(ingress: Ingress) -> None:
     await call.done()
     line = ingress.lines.oldest()[0]
     assert (Outcome.CANCELLED, None) == (line.outcome, line.code)
+
+
+async def test_the_line_of_a_caller_who_left_the_queue(ingress: Ingress) -> None:
+    """What stood against it is on its line: its wait is what one wants explained."""
+    await ingress.one(says(whole()))
+    ingress.membership.started("a", 4)
+    call = ingress.call({"x-twinpool-tier": "batch"})
+    await asyncio.sleep(0.2)
+    call.leave()
+    await call.done()
+    ingress.membership.finished("a", 4)
+    line = ingress.lines.oldest()[0]
+    assert (Outcome.CANCELLED, 0, "full") == (
+        line.outcome, line.attempts, line.decision["pools"]["plain"]["verdict"],
+    )  # fmt: skip
+    assert line.waited_s >= 0.15
+
+
+@pytest.mark.parametrize(
+    ("body", "headers", "expected"),
+    [
+        (b"{", {}, (Tier.STANDARD, Outcome.CALLER, 400, "invalid_json")),
+        (
+            b'{"model":"other"}',
+            {"x-twinpool-tier": "batch"},
+            (Tier.BATCH, Outcome.CALLER, 404, "model_not_found"),
+        ),
+        (b"{}", {"x-twinpool-tier": "?"}, (Tier.STANDARD, Outcome.CALLER, 400, "invalid_value")),
+    ],
+)
+async def test_the_line_of_what_was_refused_at_the_door(
+    ingress: Ingress, body: bytes, headers: dict[str, str], expected: tuple[Tier, Outcome, int, str]
+) -> None:
+    """Every request that was read leaves one, or a service that refuses everybody would look well."""
+    await ingress.one(says(whole()))
+    await ingress.call({"x-request-id": "r"} | headers, body=body).done()
+    line = ingress.lines.oldest()[0]
+    assert ("r", *expected) == (line.id, line.tier, line.outcome, line.status, line.code)
+
+
+async def test_the_line_of_a_request_before_the_first_snapshot(ingress: Ingress) -> None:
+    """It counts against the service: nobody could serve it."""
+    await ingress.call({"x-twinpool-tier": "interactive"}).done()
+    line = ingress.lines.oldest()[0]
+    assert (Tier.INTERACTIVE, Outcome.NO_CAPACITY, 503, "not_ready") == (
+        line.tier, line.outcome, line.status, line.code,
+    )  # fmt: skip
 
 
 async def test_no_text_on_a_line(ingress: Ingress) -> None:

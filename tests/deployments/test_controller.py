@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -144,7 +145,8 @@ async def test_a_snapshot_carries_the_policys_rules(controller: Controller) -> N
     await controller.report(sent(finished=[msgspec.to_builtins(finished_request(str(n))) for n in range(20)]))
     routing = msgspec.convert(await controller.snapshot("ingress"), Snapshot).routing
     assert routing is not None
-    assert (RoutingRules().tiers, "unmeasured") == (routing.tiers, routing.limits_from)
+    standard = replace(RoutingRules().tiers[Tier.STANDARD], ttft_s=10, tpot_s=0.2)
+    assert (standard, "unmeasured") == (routing.tiers[Tier.STANDARD], routing.limits_from)
     assert (7.0, None) == (
         routing.speeds[Role.PLAIN].answer_tokens,
         routing.speeds[Role.SPECULATIVE].ttft_p50_s,
@@ -207,7 +209,7 @@ async def test_a_request_is_joined_and_judged(controller: Controller) -> None:
     nothing = dict.fromkeys(("attainment", "ttft_p95_seconds", "tpot_p95_seconds"))
     assert {
         "interactive": nothing | {"queued": 0},
-        "standard": nothing | {"queued": 0},
+        "standard": nothing | {"attainment": 1.0, "queued": 0},
         "batch": nothing | {"queued": 3},
     } == tiers
     metrics = (await controller.metrics()).splitlines()

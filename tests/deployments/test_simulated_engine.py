@@ -21,6 +21,7 @@ from autoscaling.types import FinishedRequest, Role
 from deployments.config import EngineSettings, SimulationSettings
 from deployments.engine import ASGIApp, EngineConfigError, EngineStartError
 from deployments.simulated.engine import SimulatedEngine
+from deployments.speculation_limits import NOT_UNDER_SPECULATION
 
 CHAT, COMPLETIONS = "/v1/chat/completions", "/v1/completions"
 SPECULATION = {"method": "ngram", "num_speculative_tokens": 4}
@@ -636,7 +637,7 @@ async def test_start_takes_as_long_as_it_is_told() -> None:
             "ngram",
         )
         assert (capabilities.draft_length_max, capabilities.per_request_metrics) == (4, True)
-        assert capabilities.refuses == ("min_p", "logit_bias")
+        assert NOT_UNDER_SPECULATION == capabilities.refuses
         plain = make().capabilities
         assert (plain.method, plain.draft_length_max, plain.refuses) == (None, 0, ())
         assert plain.fingerprint == capabilities.fingerprint

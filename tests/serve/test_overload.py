@@ -96,7 +96,7 @@ class Looks:
 
 
 def test_three_times_the_capacity(small: Service) -> None:
-    """Interactive keeps its objective, batch progresses at its share, refusals say when to come back."""
+    """Case B6: interactive keeps its objective, batch its share, refusals say when to come back."""
     flood(small, [Shot(0.0, "interactive", 4), Shot(0.1, "batch", 4)], 30)  # connections and code are warm
     shots = [
         *steady_shots("interactive", 2.0, SECONDS, TOKENS),

@@ -9,7 +9,7 @@ import pytest
 from app.candidates import Candidate
 from app.routing.ask import Ask
 from app.routing.rule import preferred_role
-from autoscaling.routing_rules import RoutingRules, TierRules
+from autoscaling.routing_rules import RoutingRules, StepCost, TierRules
 from autoscaling.types import Role, Tier
 from tests.app.routing.worlds import (
     FAST,
@@ -316,3 +316,22 @@ def test_preferred_role() -> None:
     assert preferred_role(Tier.STANDARD, None) is Role.PLAIN
     assert preferred_role(Tier.BATCH, None) is Role.PLAIN
     assert preferred_role(Tier.INTERACTIVE, Role.PLAIN) is Role.PLAIN
+
+
+def test_a_pool_that_never_keeps_the_objective_is_not_excused_where_the_other_one_does() -> None:
+    """A request without gain misses 45 ms even on an idle speculative replica; the plain pool keeps it."""
+    costs = {
+        Role.SPECULATIVE: StepCost(base_s=0.045, per_token_s=0.0005, draft_length=4),
+        Role.PLAIN: StepCost(base_s=0.03, per_token_s=0.0005),
+    }
+    rules = RoutingRules(tiers={Tier.INTERACTIVE: TierRules(tpot_s=0.045)}, costs=costs)
+    slow = replace(INTERACTIVE, tokens_per_step=1.02)
+    assert ("p", "spill") == taken(slow, [spec(load=3), plain()], rules)
+    assert ("s", "tier_interactive") == taken(slow, [spec(load=3)], rules)
+
+
+def test_an_objective_that_no_pool_keeps_stands_against_none() -> None:
+    """Waiting would not help: the request goes where its tier prefers."""
+    costs = {role: StepCost(base_s=0.09, per_token_s=0.0005) for role in Role}
+    rules = RoutingRules(tiers={Tier.INTERACTIVE: TierRules(tpot_s=0.045)}, costs=costs)
+    assert ("s", "tier_interactive") == taken(INTERACTIVE, [spec(load=3), plain()], rules)
