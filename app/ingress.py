@@ -30,6 +30,7 @@ from app.lines import Lines
 from app.membership import Membership
 from app.models import model_cards
 from app.relay import Relay
+from app.snapshot_reader import SnapshotReader
 from app.status import Known, service_status
 from app.upstream import Upstream
 from autoscaling.request_line import RequestLine
@@ -62,6 +63,7 @@ class Ingress:
         self._relay = Relay(self._membership, self._upstream, self._desk)
         self._counts = IngressMetrics()
         self._lines = Lines(self._counts.ended)
+        self._reader = SnapshotReader()
         self._known: Known | None = None
         self._whole = asyncio.Event()  # a snapshot has come that leaves nobody out
         self._poll_task = asyncio.create_task(self._poll(), name="snapshots")
@@ -108,7 +110,7 @@ class Ingress:
         async with asyncio.timeout(CALL_LIMIT_S):
             found = await self._controller.snapshot.remote(self._id, load)
         self._lines.taken(lines)
-        return msgspec.convert(found, Snapshot)
+        return self._reader.read(found)
 
     def _load(self, lines: tuple[RequestLine, ...]) -> IngressLoad:
         """What the controller is told with every fetch."""

@@ -228,11 +228,12 @@ class Membership:
         mean = self.answer_tokens(view.role)
         others = max(0, load - own) * (UNKNOWN_ANSWER if mean is None else mean)
         # The shares are our part of the limits; all ingresses together may use the whole soft limit.
+        # An older controller tells the shares alone; their sum is the limit or somewhat more.
         # The hard limit is the replica's to enforce: others' numbers are too old to refuse on.
         return Candidate(
             view,
             load,
-            limit=view.soft_share * ingresses,
+            limit=view.soft_share * ingresses if view.soft_limit is None else view.soft_limit,
             own_free=view.soft_share - own,
             hard_room=view.accepting and open_now and own < view.hard_share,
             work=self._work.get(view.replica_id, 0.0) + others,

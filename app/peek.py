@@ -17,10 +17,11 @@ from typing import Final, TypeVar
 import msgspec
 
 from app import errors
-from app.shape import sequences
+from app.shape import MAX_FIELDS, hold_brackets, members, sequences
 
 _T = TypeVar("_T")
 _ABSENT: Final = (b"", b"null")
+_MOST_TOKENS: Final = 2**31  # of an answer; a larger number is the engine's to judge
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ class Peek:
     stream: bool
     include_usage: bool  # the caller asked for the final usage chunk
     service_tier: str | None
-    max_tokens: int | None  # limit of the answer, >= 1
+    max_tokens: int | None  # limit of the answer, 1..2**31
     sequences: int  # what the engine will run for it: n times prompts
     parameters: frozenset[str]  # active parameters that some engines refuse
 
@@ -39,7 +40,9 @@ class Peek:
 Fields = Mapping[str, msgspec.Raw]  # the top level of a body, checked as JSON and not held to types
 
 _NOTHING: Final = msgspec.Raw()
-_decode = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+
+
+_strings = msgspec.json.Decoder(str)
 
 
 class _TemplateKwargs(msgspec.Struct):
@@ -47,7 +50,7 @@ class _TemplateKwargs(msgspec.Struct):
 
 
 class _Kind(msgspec.Struct):
-    type: msgspec.Raw = msgspec.Raw()
+    type: msgspec.Raw = _NOTHING
 
 
 class _StreamOptions(msgspec.Struct):
@@ -69,7 +72,7 @@ def peek(path: str, fields: Fields, max_model_len: int | None = None) -> Peek:
     `max_model_len` is the widest context that any replica takes, in tokens.
     """
     try:
-        return _peek(path, fields, sequences(fields, _count(_of(fields, "n")) or 1, max_model_len))
+        return _peek(path, fields, sequences(fields, _positive(_of(fields, "n")) or 1, max_model_len))
     except RecursionError:
         raise errors.invalid_json("nested too deeply") from None
 
@@ -116,12 +119,12 @@ def _grammar(fields: Fields) -> set[str]:
     """Which fields hold the answer to a grammar; one of an unknown kind is taken to do so."""
     active = set()
     kind = _read(_of(fields, "response_format"), _Kind)
-    if kind is not None and bytes(kind.type) not in (*_ABSENT, b'"text"'):
+    if kind is not None and _present(kind.type) and _string(kind.type) != "text":
         active.add("response_format")
     if _present(_of(fields, "structured_outputs")):
         active.add("structured_outputs")
     choice = bytes(_of(fields, "tool_choice"))
-    if choice[:1] == b"{" or choice == b'"required"':
+    if choice[:1] == b"{" or (choice[:1] == b'"' and _string(choice) == "required"):
         active.add("tool_choice")
     return active
 
@@ -137,13 +140,15 @@ def _check_content_type(content_type: bytes | None) -> None:
 def _parse(body: bytes) -> Fields:
     """Check the whole body, fields that nobody reads included."""
     try:
-        body.decode("utf-8")  # msgspec does not look inside the strings it skips
+        if not body.isascii():
+            body.decode("utf-8")  # msgspec does not look inside the strings it skips
     except UnicodeDecodeError as error:
         raise errors.invalid_json(f"not UTF-8 (byte {error.start})") from None
     if not body.strip():
         raise errors.invalid_json("it is empty (byte 0)")
+    hold_brackets(body)
     try:
-        return _decode(body)
+        return members(body, MAX_FIELDS, "body")
     except msgspec.ValidationError:  # every field is raw: only the outermost value can be of a wrong type
         raise errors.invalid_body() from None
     except msgspec.DecodeError as error:
@@ -167,9 +172,22 @@ def _read(raw: msgspec.Raw, kind: type[_T]) -> _T | None:
         return None
 
 
-def _count(raw: msgspec.Raw) -> int | None:
+def _positive(raw: msgspec.Raw) -> int | None:
     value = _read(raw, int)
     return value if value is not None and value >= 1 else None
+
+
+def _count(raw: msgspec.Raw) -> int | None:
+    value = _positive(raw)
+    return value if value is not None and value <= _MOST_TOKENS else None
+
+
+def _string(raw: bytes | msgspec.Raw) -> str | None:
+    """The string that a value is, however it was escaped; `None` for any other kind."""
+    try:
+        return _strings.decode(raw)
+    except msgspec.DecodeError:
+        return None
 
 
 def _text(name: str, raw: msgspec.Raw) -> str | None:

@@ -6,24 +6,18 @@ costs itself and nothing beside it.  `problems` are words for a log, the same fo
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import MISSING, dataclass, fields
-from enum import StrEnum
-from functools import cache
-from typing import Any, TypeVar, get_type_hints
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import msgspec
 
+from autoscaling.left_out import Notes, by_field, count
 from autoscaling.request_line import RequestLine
-from autoscaling.routing_rules import PoolSpeed, RoutingRules, StepCost, TierRules
+from autoscaling.routing_rules import PoolSpeed, RoutingRules, StepCost
 from autoscaling.types import SCHEMA, IngressLoad, ReplicaView, Role, Snapshot, Tier
 
-LARGEST = 2**53  # whole numbers up to here are exact in the floats that metrics are written with
-MOST_TOLD = 100  # different words; more are not read by anybody
-
-_T = TypeVar("_T")
-_K = TypeVar("_K", bound=StrEnum)
+_K = TypeVar("_K", Role, Tier)
 
 
 class UnreadableError(ValueError):
@@ -47,22 +41,6 @@ class ReadLoad:
     problems: tuple[str, ...]
 
 
-class Told:
-    """What has been logged, so that each cause is told once."""
-
-    def __init__(self) -> None:
-        self._told: set[str] = set()
-
-    def fresh(self, problems: Iterable[str]) -> tuple[str, ...]:
-        """Those that were not told yet; from now on they were."""
-        found = []
-        for problem in problems:
-            if problem not in self._told and len(self._told) < MOST_TOLD:
-                self._told.add(problem)
-                found.append(problem)
-        return tuple(found)
-
-
 def read_snapshot(found: Mapping[str, Any]) -> ReadSnapshot:
     """What an ingress can use of a snapshot.
 
@@ -71,7 +49,7 @@ def read_snapshot(found: Mapping[str, Any]) -> ReadSnapshot:
     """
     if found.get("schema", SCHEMA) != SCHEMA:
         raise UnreadableError(f"a snapshot of schema {found['schema']!r}, known here is {SCHEMA}")
-    notes = _Notes()
+    notes = Notes()
     replicas = _replicas(found.get("replicas"), notes)
     try:
         epoch, seq = (msgspec.convert(found.get(name), int) for name in ("epoch", "seq"))
@@ -92,71 +70,32 @@ def read_snapshot(found: Mapping[str, Any]) -> ReadSnapshot:
 
 def read_load(found: Mapping[str, Any]) -> ReadLoad:
     """What the controller can use of a load of the known schema; never raises."""
-    notes = _Notes()
+    notes = Notes()
     lines: list[RequestLine] = []
     unread: list[int | None] = []
     given = found.get("lines")
     for one in given if isinstance(given, list | tuple) else ():
         try:
             line = msgspec.convert(one, RequestLine)
-            _count(line.seq)
+            if count(line.seq) != line.seq:
+                raise ValueError("no line has this number")
             lines.append(line)
-        except (msgspec.ValidationError, ValueError) as error:
+        except (ValueError, OverflowError) as error:  # msgspec's are ValueErrors
             notes.add("lines[]", error)
             seq = one.get("seq") if isinstance(one, Mapping) else None
-            unread.append(notes.read("lines[].seq", seq, _count, None))
+            unread.append(seq if type(seq) is int and count(seq) == seq else None)
     load = IngressLoad(
         wanted=_counts(found, "wanted", Role, notes),
         refused=_counts(found, "refused", Role, notes),
         epoch=notes.read("epoch", found.get("epoch"), int | None, None),
         waiting=_counts(found, "waiting", Tier, notes),
         lines=tuple(lines),
-        lines_dropped=notes.read("lines_dropped", found.get("lines_dropped", 0), _count, 0),
+        lines_dropped=notes.read("lines_dropped", found.get("lines_dropped", 0), count, 0),
     )
     return ReadLoad(load, tuple(unread), notes.problems)
 
 
-class _Notes:
-    """What was left out of one message."""
-
-    def __init__(self) -> None:
-        self._problems: dict[str, None] = {}
-
-    @property
-    def problems(self) -> tuple[str, ...]:
-        return tuple(self._problems)
-
-    def add(self, place: str, reason: object) -> None:
-        self._problems[f"{place} is left out: {reason}"] = None
-
-    def read(self, place: str, value: Any, kind: Any, default: Any) -> Any:
-        """`value` as `kind`, a type or a function that raises ValueError; else the default, and a note."""
-        try:
-            return kind(value) if kind is _count else _checked(msgspec.convert(value, kind))
-        except ValueError as error:  # msgspec's are, too
-            self.add(place, error)
-            return default
-
-    def mapping(
-        self, place: str, value: Any, key: Callable[[str], _T], read: Callable[[_T, Any, str], Any]
-    ) -> dict[_T, Any]:
-        """The entries whose key is known and whose value `read` does not answer with None."""
-        if not isinstance(value, Mapping):
-            self.add(place, f"expected an object, got {type(value).__name__}")
-            return {}
-        found = {}
-        for name, entry in value.items():
-            try:
-                known = key(name)
-            except ValueError as error:
-                self.add(place, error)
-                continue
-            if (taken := read(known, entry, f"{place}.{name}")) is not None:
-                found[known] = taken
-        return found
-
-
-def _replicas(found: Any, notes: _Notes) -> tuple[ReplicaView, ...]:
+def _replicas(found: Any, notes: Notes) -> tuple[ReplicaView, ...]:
     if not isinstance(found, list | tuple):
         raise UnreadableError(f"a snapshot whose replicas are {type(found).__name__}, no list")
     views = tuple(
@@ -167,39 +106,33 @@ def _replicas(found: Any, notes: _Notes) -> tuple[ReplicaView, ...]:
     return views
 
 
-def _routing(found: Any, notes: _Notes) -> RoutingRules | None:
+def _routing(found: Any, notes: Notes) -> RoutingRules | None:
     if found is None:
         return None
     if not isinstance(found, Mapping):
         notes.add("routing", f"expected an object, got {type(found).__name__}")
         return None
-    default = RoutingRules()
+    usual = RoutingRules()
+    rules = by_field(usual, found, "routing", notes, but=("tiers", "costs", "tokens_per_step", "speeds"))
+    return replace(
+        rules,
+        tiers={
+            **usual.tiers,
+            **notes.entries(
+                found, "tiers", Tier, lambda tier, it, place: by_field(usual.tiers[tier], it, place, notes)
+            ),
+        },
+        # A cost whole or not at all: a formula without one of its terms is wrong.
+        costs=notes.entries(found, "costs", Role, lambda _, it, place: notes.read(place, it, StepCost, None)),
+        tokens_per_step=notes.entries(
+            found, "tokens_per_step", str, lambda _, it, place: notes.read(place, it, float, None)
+        ),
+        speeds=notes.entries(
+            found, "speeds", Role, lambda _, it, place: by_field(PoolSpeed(), it, place, notes)
+        ),
+    )
 
-    def tier(name: Tier, entry: Any, place: str) -> TierRules:
-        return _by_field(default.tiers[name], entry, place, notes)
 
-    def cost(_: Role, entry: Any, place: str) -> Any:
-        # Whole or not at all: a formula without one of its terms is wrong.
-        return notes.read(place, entry, StepCost, None)
-
-    def speed(_: Role, entry: Any, place: str) -> PoolSpeed:
-        return _by_field(PoolSpeed(), entry, place, notes)
-
-    def tokens(_: str, entry: Any, place: str) -> Any:
-        return notes.read(place, entry, float, None)
-
-    parts: dict[str, tuple[Callable[[str], Any], Callable[[Any, Any, str], Any]]] = {
-        "tiers": (Tier, tier),
-        "costs": (Role, cost),
-        "tokens_per_step": (str, tokens),
-        "speeds": (Role, speed),
-    }
-    read = {
-        name: notes.mapping(f"routing.{name}", found[name], *how)
-        for name, how in parts.items()
-        if name in found
-    }
-    rest = {name: value for name, value in found.items() if name not in parts}
-    rules = _by_field(default, rest, "routing", notes)
-    read["tiers"] = {**default.tiers, **read.get("tiers", {})}
-    return msgspec.structs.replace(rules, **read) if False else _with(rules, read)
+def _counts(found: Mapping[str, Any], name: str, key: type[_K], notes: Notes) -> dict[_K, int]:
+    given = found.get(name, {})
+    return notes.mapping(name, given, key, lambda _, it, place: notes.read(place, it, count, None))

@@ -164,6 +164,7 @@ def _views(
     for item in seen:
         report = item.report
         rule = rules.get(report.role)
+        soft = _soft(report, rule)
         yield ReplicaView(
             replica_id=report.replica_id,
             boot_id=report.boot_id,
@@ -179,10 +180,12 @@ def _views(
             inflight=report.inflight,
             running=report.running,
             waiting=report.waiting,
-            # Rounded up: every ingress may start at least one, and the replica has the last word.
-            soft_share=_share(_soft(report, rule), ingresses),
+            # Rounded up: every ingress may start at least one.  The sum may be above the limit, which
+            # is told as well.
+            soft_share=_share(soft, ingresses),
             hard_share=_share(_hard(report, rule), ingresses),
             capabilities=report.capabilities,
+            soft_limit=soft,
         )
 
 

@@ -95,6 +95,12 @@ class _Step(_Section):
     draft_seconds: StepSeconds = 0.0
     draft_length: Annotated[int, Field(ge=0, le=1000)] = 0
 
+    @property
+    def costs_nothing(self) -> bool:
+        """Whether a step of whatever size takes no time at all."""
+        drafting = self.draft_seconds if self.draft_length > 0 else 0.0
+        return self.base_seconds + self.per_token_seconds + self.per_context_seconds + drafting == 0
+
     def cost(self) -> StepCost:
         return StepCost(
             base_s=self.base_seconds,
@@ -109,6 +115,10 @@ class _Pools(_Section):
     speculative: _Step | None = None
     plain: _Step | None = None
 
+    def measured(self) -> dict[Role, _Step]:
+        steps = {Role.SPECULATIVE: self.speculative, Role.PLAIN: self.plain}
+        return {role: step for role, step in steps.items() if step is not None}
+
 
 class _File(_Section):
     schema_version: Annotated[int, Field(ge=SCHEMA_VERSION, le=SCHEMA_VERSION)]
@@ -117,6 +127,21 @@ class _File(_Section):
     context_tokens: Annotated[float, Field(ge=0, le=100_000_000)]
     pools: _Pools
     tokens_per_step: Annotated[dict[str, TokensPerStep], Field(max_length=MOST_CLASSES)]
+
+    @model_validator(mode="after")
+    def _steps(self) -> _File:
+        measured = self.pools.measured()
+        if not measured:
+            raise ValueError(f"pools has neither {' nor '.join(Role)}: nothing is measured")
+        for role, step in measured.items():
+            if step.costs_nothing:
+                raise ValueError(f"pools.{role}: a step costs nothing at all, which no engine's does")
+        if (plain := self.pools.plain) is not None and plain.draft_length > 0:
+            raise ValueError(
+                f"pools.plain.draftLength is {plain.draft_length}, but the plain pool drafts nothing: "
+                "are the pools exchanged?"
+            )
+        return self
 
     @model_validator(mode="after")
     def _mean(self) -> _File:
@@ -132,12 +157,11 @@ class _File(_Section):
         return self
 
     def profile(self) -> Profile:
-        steps = {Role.SPECULATIVE: self.pools.speculative, Role.PLAIN: self.pools.plain}
         return Profile(
             fingerprint=self.fingerprint,
             made_at=self.made_at.timestamp(),
             context_tokens=self.context_tokens,
-            costs={role: step.cost() for role, step in steps.items() if step is not None},
+            costs={role: step.cost() for role, step in self.pools.measured().items()},
             tokens_per_step=dict(self.tokens_per_step),
         )
 

@@ -7,7 +7,7 @@ monotonic clock.  Memory is bounded at any rate.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from autoscaling.request_counts import RequestCounts
@@ -76,16 +76,30 @@ class RequestBook:
         self._by_id: dict[str, RequestRecord] = {}  # by the caller's id and by the engine's
         self._unwritten: deque[RequestRecord] = deque()
 
-    def take_load(self, ingress_id: str, load: IngressLoad, now: float) -> None:
-        """Take what an ingress says; lines that it repeats are taken once."""
+    def take_load(
+        self, ingress_id: str, load: IngressLoad, now: float, unread: Sequence[int | None] = ()
+    ) -> None:
+        """Take what an ingress says; lines that it repeats are taken once.
+
+        `unread` are the numbers of lines that could not be understood.  They count as dropped, as do
+        numbers that never came: a message was lost, or two ingresses have one id.
+        """
         known = self._ingresses.pop(ingress_id, None)
         newest = None if known is None else known.seq
         before = 0 if known is None else known.dropped
-        self.counts.lines_dropped += max(0, load.lines_dropped - before)
+        numbers = [line.seq for line in load.lines] + [seq for seq in unread if seq is not None]
+        begin = min(numbers, default=0) - 1 if newest is None else newest
+        taken = 0
         for line in load.lines:
             if newest is None or line.seq > newest:
                 newest = line.seq
+                taken += 1
                 self._take_line(_Waiting(line, ingress_id, now))
+        if numbers:
+            newest = max(begin, *numbers)
+        # An ingress that drops lines skips their numbers, too: the larger of the two counts is whole.
+        skipped = (begin if newest is None else newest) - begin - taken
+        self.counts.lines_dropped += max(0, load.lines_dropped - before, skipped, unread.count(None))
         self._ingresses[ingress_id] = _Ingress(
             seq=-1 if newest is None else newest,
             dropped=max(before, load.lines_dropped),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import StrEnum
@@ -59,7 +60,7 @@ class RequestRecord:
     @property
     def tpot_s(self) -> float | None:
         """Time per output token after the first; None for an answer of one token too."""
-        return None if self.measured is None else self.measured.tpot_s
+        return None if self.measured is None or odd(self.measured.tpot_s) else self.measured.tpot_s
 
 
 def measured(records: Sequence[FinishedRequest]) -> Measured:
@@ -73,23 +74,31 @@ def measured(records: Sequence[FinishedRequest]) -> Measured:
         queued_s=first.queued_s,
         prefill_s=first.prefill_s,
         decode_s=max(one.decode_s for one in records),
-        tpot_s=max(
-            (one.decode_s / (one.generated_tokens - 1) for one in records if one.generated_tokens > 1),
-            default=None,
+        tpot_s=_slowest(
+            [one.decode_s / (one.generated_tokens - 1) for one in records if one.generated_tokens > 1]
         ),
     )
+
+
+def odd(value: float | None) -> bool:
+    """Whether a time is none: negative or not finite; to be called unknown."""
+    return value is not None and not 0 <= value < math.inf
+
+
+def _slowest(each: Sequence[float]) -> float | None:
+    """The largest; an odd one when there is one, since then nobody knows."""
+    return next((value for value in each if odd(value)), max(each, default=None))
 
 
 def ttft_s(line: RequestLine, found: Measured | None) -> float | None:
     """Time to the first token, from arrival.
 
     The caller of a stream sees it as the first byte.  Without a stream it is made up of the wait in the
-    ingress and the engine's own time to its first token.
+    ingress and the engine's own time to its first token.  None when it is unknown or odd.
     """
-    if line.stream:
-        return line.first_byte_s
     first = None if found is None else found.first_token_s
-    return None if first is None else line.waited_s + first
+    taken = line.first_byte_s if line.stream else None if first is None else line.waited_s + first
+    return None if odd(taken) else taken
 
 
 def as_fields(record: RequestRecord) -> dict[str, Any]:

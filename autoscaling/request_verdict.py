@@ -7,7 +7,7 @@ caller's own mistake does not count, nor does one who left before the objective 
 from __future__ import annotations
 
 from autoscaling.request_line import Outcome, RequestLine
-from autoscaling.request_record import Measured, Verdict, ttft_s
+from autoscaling.request_record import Measured, Verdict, odd, ttft_s
 from autoscaling.routing_rules import TierRules
 
 REFUSED_OR_BROKEN = (Outcome.SHED, Outcome.NO_CAPACITY, Outcome.FAILED)
@@ -22,6 +22,8 @@ def judge(line: RequestLine, found: Measured | None, rules: TierRules) -> Verdic
     if line.outcome in REFUSED_OR_BROKEN:
         return Verdict.MISSED
     first = ttft_s(line, found)
+    if _cannot_be_judged(line, found, first, rules):
+        return Verdict.UNKNOWN
     if line.outcome is Outcome.CANCELLED:
         return _left(line, found, first, rules)
     if rules.ttft_s is not None and first is None:
@@ -30,6 +32,18 @@ def judge(line: RequestLine, found: Measured | None, rules: TierRules) -> Verdic
         return Verdict.UNKNOWN
     late = _above(first, rules.ttft_s) or _above(None if found is None else found.tpot_s, rules.tpot_s)
     return Verdict.MISSED if late else Verdict.MET
+
+
+def _cannot_be_judged(
+    line: RequestLine, found: Measured | None, first: float | None, rules: TierRules
+) -> bool:
+    """Whether a time that an objective asks for is negative or not finite."""
+    engine = None if found is None else found.first_token_s
+    times = (line.first_byte_s,) if line.stream else (line.waited_s, engine)
+    early = rules.ttft_s is not None and (
+        any(odd(one) for one in times) or (first is None and odd(line.e2e_s))
+    )
+    return early or (rules.tpot_s is not None and found is not None and odd(found.tpot_s))
 
 
 def _left(line: RequestLine, found: Measured | None, first: float | None, rules: TierRules) -> Verdict | None:

@@ -131,6 +131,7 @@ class ReplicaView:
     soft_share: int  # this ingress's part of the soft limit
     hard_share: int  # this ingress's part of the hard limit
     capabilities: Capabilities
+    soft_limit: int | None = None  # of all ingresses together; None: of a controller that does not say
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from autoscaling.instants import rfc3339
 from autoscaling.request_line import Outcome
 from autoscaling.request_words import (
     OUTCOMES,
@@ -19,8 +18,7 @@ from autoscaling.request_words import (
     UNMEASURED,
     VERDICTS,
 )
-
-Record = Mapping[str, Any]
+from autoscaling.why_values import Record, figure, known, mapping, moment, objects, seconds
 
 
 def explain_request(record: Record) -> str:
@@ -29,18 +27,17 @@ def explain_request(record: Record) -> str:
 
 
 def _request(record: Record) -> Iterator[str]:
-    wall = record.get("wall")
-    at = "an unknown time" if wall is None else rfc3339(wall)
-    yield f"request {_known(record.get('id'))} at {at}, inside the engine {_known(record.get('engine_id'))}"
+    at = moment(record.get("wall"))
+    yield f"request {known(record.get('id'))} at {at}, inside the engine {known(record.get('engine_id'))}"
     yield f"asked: {_asked(record)}"
     yield f"work: {_work(record)}"
-    if features := _object(record.get("features")):
+    if features := mapping(record.get("features")):
         yield f"  seen in it: {_pairs(features)}"
-    decision = _object(record.get("decision"))
-    yield from _pools(_object(decision.get("pools")))
+    decision = mapping(record.get("decision"))
+    yield from _pools(mapping(decision.get("pools")))
     yield from _replicas(decision.get("replicas"))
     yield f"route: {_route(record)}"
-    yield f"waited: {_seconds(record.get('waited_s'))} in the ingress"
+    yield f"waited: {seconds(record.get('waited_s'))} in the ingress"
     yield f"outcome: {_outcome(record)}"
     yield from _attempts(record)
     yield from _answer(record)
@@ -50,24 +47,24 @@ def _request(record: Record) -> Iterator[str]:
 def _asked(record: Record) -> str:
     tier, wanted = record.get("tier"), record.get("tier_requested")
     if tier is None or "tier_requested" not in record:
-        words = f"tier {_known(tier)}"
+        words = f"tier {known(tier)}"
     elif wanted is None:
-        words = f"tier {_known(tier)}, the default: the caller named none"
+        words = f"tier {known(tier)}, the default: the caller named none"
     elif wanted == tier:
         words = f"tier {tier}, as the caller said"
     else:
-        words = f"tier {_known(tier)}; the caller said {wanted}, which is above what it may have"
+        words = f"tier {known(tier)}; the caller said {wanted}, which is above what it may have"
     count = record.get("sequences")
     streamed = (
         "" if (stream := record.get("stream")) is None else ", streamed" if stream else ", not streamed"
     )
-    return f"{words}; {_known(count)} sequence{'' if count == 1 else 's'}{streamed}"
+    return f"{words}; {known(count)} sequence{'' if count == 1 else 's'}{streamed}"
 
 
 def _work(record: Record) -> str:
-    words = f"class {_known(record.get('workload'))}, because of {_known(record.get('workload_reason'))}"
+    words = f"class {known(record.get('workload'))}, because of {known(record.get('workload_reason'))}"
     steps = record.get("tokens_per_step")
-    predicted = "unknown" if steps is None else f"predicted to be {_number(steps)}"
+    predicted = "unknown" if steps is None else f"predicted to be {figure(steps)}"
     return f"{words}; tokens per step with drafts {predicted}"
 
 
@@ -77,7 +74,7 @@ def _pools(pools: Record) -> Iterator[str]:
         return
     yield "pools when it was routed:"
     for name, found in pools.items():
-        pool = _object(found)
+        pool = mapping(found)
         yield f"  {name}: {_word(pool.get('verdict'), POOLS)}"
         yield f"    {_room(pool)}"
         yield f"    {_prediction(pool)}"
@@ -87,9 +84,9 @@ def _room(pool: Record) -> str:
     accepting, able, reserve = pool.get("accepting"), pool.get("able"), pool.get("reserve")
     kept = f", {reserve} of each replica reserved for interactive requests" if reserve else ""
     return (
-        f"{_known(accepting)} replicas took work, {_known(able)} of them could serve it; the emptiest had "
-        f"{_known(pool.get('load'))} of {_known(pool.get('limit'))} sequences, "
-        f"{_known(pool.get('free'))} free{kept}"
+        f"{known(accepting)} replicas took work, {known(able)} of them could serve it; the emptiest had "
+        f"{known(pool.get('load'))} of {known(pool.get('limit'))} sequences, "
+        f"{known(pool.get('free'))} free{kept}"
     )
 
 
@@ -99,11 +96,11 @@ def _prediction(pool: Record) -> str:
         return "TTFT and TPOT not predicted: nothing is measured yet"
     first, each = pool.get("predicted_ttft_s"), pool.get("predicted_tpot_s")
     by = "" if basis is None else f", {PREDICTED.get(str(basis), str(basis))}"
-    return f"predicted there: TTFT {_seconds(first)}, TPOT {_seconds(each)}{by}"
+    return f"predicted there: TTFT {seconds(first)}, TPOT {seconds(each)}{by}"
 
 
 def _replicas(replicas: Any) -> Iterator[str]:
-    listed = [_object(one) for one in replicas] if isinstance(replicas, list | tuple) else []
+    listed = objects(replicas)
     if not listed:
         return
     yield "replicas compared:"
@@ -111,8 +108,8 @@ def _replicas(replicas: Any) -> Iterator[str]:
         why = one.get("why")
         chosen = f"taken: {_word(why, REPLICAS)}" if one.get("chosen") else "not taken"
         yield (
-            f"  {_known(one.get('id'))}: {chosen}; {_known(one.get('load'))} sequences open, "
-            f"work left {_number(one.get('work'))}"
+            f"  {known(one.get('id'))}: {chosen}; {known(one.get('load'))} sequences open, "
+            f"work left {figure(one.get('work'))}"
         )
 
 
@@ -121,7 +118,7 @@ def _route(record: Record) -> str:
     if pool is None:
         return "none: it reached no replica"
     reason = _word(record.get("reason"), ROUTES)
-    return f"{pool}, replica {_known(record.get('replica'))}, because {reason}"
+    return f"{pool}, replica {known(record.get('replica'))}, because {reason}"
 
 
 def _outcome(record: Record) -> str:
@@ -129,7 +126,7 @@ def _outcome(record: Record) -> str:
     words = _word(record.get("outcome"), OUTCOMES)
     told = f", HTTP {status}" if status is not None else ""
     named = f", {code}" if code is not None else ""
-    return f"{words}{told}{named}, {_seconds(record.get('e2e_s'))} after its arrival"
+    return f"{words}{told}{named}, {seconds(record.get('e2e_s'))} after its arrival"
 
 
 def _attempts(record: Record) -> Iterator[str]:
@@ -148,25 +145,25 @@ def _answer(record: Record) -> Iterator[str]:
             yield "tokens: unknown, the engine's record of it has not come"
         return
     end = record.get("finish_reason")
-    prompt = _known(record.get("prompt_tokens"))
-    yield f"tokens: {prompt} of the prompt, {generated} generated, ended by {_known(end)}"
+    prompt = known(record.get("prompt_tokens"))
+    yield f"tokens: {prompt} of the prompt, {generated} generated, ended by {known(end)}"
     yield (
-        f"  in the engine: {_seconds(record.get('queued_s'))} queued, {_seconds(record.get('prefill_s'))} "
-        f"prefill, {_seconds(record.get('decode_s'))} decode"
+        f"  in the engine: {seconds(record.get('queued_s'))} queued, {seconds(record.get('prefill_s'))} "
+        f"prefill, {seconds(record.get('decode_s'))} decode"
     )
-    if acceptance := _object(record.get("acceptance")):
+    if acceptance := mapping(record.get("acceptance")):
         yield f"  drafts: {_pairs(acceptance)}"
 
 
 def _judged(record: Record) -> Iterator[str]:
-    judged_by = _object(record.get("decision")) if record.get("pending") else record
-    objective = _object(judged_by.get("objective"))
+    judged_by = mapping(record.get("decision")) if record.get("pending") else record
+    objective = mapping(judged_by.get("objective"))
     for name, label in (("ttft_s", "TTFT"), ("tpot_s", "TPOT")):
         found, promised = record.get(name), objective.get(name)
         if found is None and promised is None:
             continue
-        against = "no objective" if promised is None else f"objective {_seconds(promised)}"
-        yield f"{label}: {_seconds(found)}, {against}"
+        against = "no objective" if promised is None else f"objective {seconds(promised)}"
+        yield f"{label}: {seconds(found)}, {against}"
     if record.get("pending"):
         yield "attainment: not judged yet, the engine's record of it is awaited"
     elif record.get("verdict") is not None:
@@ -179,9 +176,9 @@ def _judged(record: Record) -> Iterator[str]:
         yield "attainment: does not count, the tier has no objective"
 
 
-def _word(word: Any, known: Mapping[Any, str]) -> str:
+def _word(word: Any, words: Mapping[Any, str]) -> str:
     """The sentence for a word, with the word; the words of an enumeration are equal to their text."""
-    return f"{known[word]} ({word})" if isinstance(word, str) and word in known else _known(word)
+    return f"{words[word]} ({word})" if isinstance(word, str) and word in words else known(word)
 
 
 def _pairs(found: Record) -> str:
@@ -191,20 +188,4 @@ def _pairs(found: Record) -> str:
 def _value(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return _number(value) if isinstance(value, float) or value is None else str(value)
-
-
-def _object(found: Any) -> Record:
-    return found if isinstance(found, Mapping) else {}
-
-
-def _seconds(value: Any) -> str:
-    return f"{value:.4g} s" if isinstance(value, int | float) else _known(value)
-
-
-def _number(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, int | float) else _known(value)
-
-
-def _known(value: Any) -> str:
-    return "unknown" if value is None else str(value)
+    return figure(value) if isinstance(value, float) or value is None else str(value)

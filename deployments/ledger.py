@@ -12,13 +12,13 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-import msgspec
 from prometheus_client.core import Metric
 
+from autoscaling.left_out import Told
+from autoscaling.mixed_versions import read_load
 from autoscaling.observations import Seen
 from autoscaling.request_book import JOIN_S, RequestBook, Rules
 from autoscaling.request_fleet import Fleet
-from autoscaling.request_line import RequestLine
 from autoscaling.request_record import as_fields
 from autoscaling.routing_rules import RoutingRules
 from autoscaling.rules_of_policy import routing_rules
@@ -39,6 +39,7 @@ class Ledger:
     def __init__(self, loop: ControlLoop, kept: ControlMemory) -> None:
         self.book = RequestBook()
         self._fleet = Fleet()
+        self._told = Told()
         self._loop = loop
         self._kept = kept
         self._writing: asyncio.Task[None] | None = None
@@ -62,20 +63,16 @@ class Ledger:
         self._fleet.take(report, now)
 
     def take_load(self, ingress_id: str, load: dict[str, Any], now: float) -> IngressLoad:
-        """Take what an ingress says; a line that cannot be understood is counted and left out.
+        """Take what an ingress says; what cannot be understood of it is told, and left out.
 
-        One of another version must not cost an ingress its snapshot.
+        One of another version must not cost an ingress its snapshot; a line that is left out is counted.
         """
-        lines = []
-        for line in load.get("lines", ()):
-            try:
-                lines.append(msgspec.convert(line, RequestLine))
-            except msgspec.ValidationError:
-                self.book.counts.lines_dropped += 1
-        said = msgspec.convert(load | {"lines": lines}, IngressLoad)
-        self.book.take_load(ingress_id, said, now)
+        read = read_load(load)
+        for problem in self._told.fresh(read.problems):
+            logger.warning(f"what an ingress says is not understood: {problem}")
+        self.book.take_load(ingress_id, read.load, now, read.unread)
         self.book.settle(now, self._tiers())
-        return said
+        return read.load
 
     def rules(self, now: float) -> RoutingRules:
         """What the ingresses obey: the policy that acts, the profile, and what was seen of late."""

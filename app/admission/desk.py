@@ -13,11 +13,12 @@ from math import ceil
 from typing import Final
 
 from app import errors
-from app.admission.lanes import Lane, Lanes, Ticket
+from app.admission.deadlines import Deadlines
+from app.admission.lanes import Lanes, Ticket
 from app.admission.pace import Pace
 from app.admission.refusals import RETRY_AFTER_S, NoSeatError, refusal, what_stands_against
+from app.admission.rounds import Offered, Rounds
 from app.admission.seat import Seat
-from app.admission.turns import Turns
 from app.candidates import Candidate
 from app.membership import Membership
 from app.routing.ask import Ask
@@ -27,7 +28,9 @@ from autoscaling.routing_rules import TierRules
 from autoscaling.types import Tier
 
 LOOK_S: Final = 0.05  # how often those who wait are looked at even when nothing is said to have changed
-NO_REPLICA_S: Final = 2.0  # a replica that is replaced is back by then; else the caller has to know
+# Refused in one step: each has a decision of its own, and all other requests of this ingress wait for it.
+REFUSED_AT_ONCE: Final = 100
+NEXT_REFUSED_S: Final = 0.005
 
 
 Owner = asyncio.Future[Seat]
@@ -43,9 +46,9 @@ class Desk:
         self._choose = choose
         self._now = now
         self._lanes: Lanes[Owner] = Lanes()
-        self._turns = Turns()
+        self._rounds = Rounds(self._lanes)
         self._pace = Pace()
-        self._stranded: dict[Lane, float] = {}  # since when no replica could serve a lane
+        self._deadlines = Deadlines()
         self._looking: asyncio.Task[None] | None = None
         self._woken = False
 
@@ -82,7 +85,10 @@ class Desk:
             if ticket.owner.done():
                 return ticket.owner.result()
             self._lanes.leave(ticket)
-            decision = self._decision(ticket, self._view(now))
+            decision = self._decision(ticket, self._rounds.view_of(ticket, self._view(now)))
+            seat = self._taken(decision, now)
+            if seat is not None:  # nobody who waits can use it
+                return seat
         ticket.tried = frozenset()  # each may have room again by the next look
         self._admit(ticket, decision, again, now)
         self._lanes.join(ticket, front=again)
@@ -118,11 +124,13 @@ class Desk:
 
     async def _keep_looking(self) -> None:
         """Look now and then while somebody waits: load numbers and refusals expire without a word."""
+        pause_s = LOOK_S
         try:
             while self._lanes:
-                await asyncio.sleep(LOOK_S)
-                self._look()
-                self._expire(self._now())
+                await asyncio.sleep(pause_s)
+                if pause_s == LOOK_S:
+                    self._look()
+                pause_s = LOOK_S if self._expire(self._now()) else NEXT_REFUSED_S
         finally:
             self._looking = None
 
@@ -133,44 +141,44 @@ class Desk:
     def _look(self) -> None:
         """Give out what room there is, in turn."""
         self._woken = False
+        if not self._lanes:
+            return
         now = self._now()
-        while self._lanes and self._grant_one(now):
-            pass
 
-    def _grant_one(self, now: float) -> bool:
-        waiting, view = self._lanes.tiers(), self._view(now)
-        share = self._membership.rules.batch_share
-        for tier in self._turns.order(waiting, share):
-            for ticket in self._lanes.next_of(tier):
-                seat = None if ticket.owner.done() else self._seated(ticket, view, now)
-                if seat is not None:
-                    self._lanes.leave(ticket)
-                    ticket.owner.set_result(seat)
-                    self._turns.granted(tier, batch_waits=Tier.BATCH in waiting, share=share)
-                    return True
-        return False
+        def offer(ticket: Ticket[Owner], view: Sequence[Candidate]) -> Offered:
+            return self._offer(ticket, view, now)
 
-    def _expire(self, now: float) -> None:
-        """Refuse those whose time is over; what stands against a lane stands against all of it."""
-        view, stranded = self._view(now), self._stranded
-        self._stranded = {}
-        for lane, tickets in self._lanes.all():
-            decision = self._decide(tickets[0], view)
-            if decision is None:
-                continue
-            why = what_stands_against(decision)
-            if why is Refusal.NO_REPLICA:
-                since = self._stranded[lane] = stranded.get(lane, now)
-                late = [one for one in tickets if now - max(one.entered, since) >= NO_REPLICA_S]
-            elif why is Refusal.CAPABILITY:
-                late = list(tickets)
-            else:
-                deadline = self._tier(decision.ask).deadline_s
-                late = [one for one in tickets if now - one.entered >= deadline]
-            for ticket in late:  # none of them is ahead of anybody now
-                self._lanes.leave(ticket)
-            for ticket in late:
-                self._refuse(ticket, why, view)
+        self._rounds.give_out(lambda: self._view(now), self._membership.rules, now, offer)
+
+    def _offer(self, ticket: Ticket[Owner], view: Sequence[Candidate], now: float) -> Offered:
+        seat = None if ticket.owner.done() else self._seated(ticket, view, now)
+        if seat is None and not ticket.owner.done():
+            return Offered.NO_ROOM
+        self._lanes.leave(ticket)
+        if seat is None:
+            return Offered.GONE
+        ticket.owner.set_result(seat)
+        return Offered.TAKEN
+
+    def _expire(self, now: float) -> bool:
+        """Refuse those whose time is over; False when some are left for the next time."""
+        view = self._view(now)
+        judged = [
+            (lane, tickets, what_stands_against(decision))
+            for lane, tickets in self._lanes.all()
+            if (decision := self._decide(tickets[0], view)) is not None
+        ]
+        due = self._deadlines.late(judged, self._membership.rules, now)
+        now_refused = due[:REFUSED_AT_ONCE]
+        for ticket, _ in now_refused:  # none of them is ahead of anybody now
+            self._lanes.leave(ticket)
+        for ticket, why in now_refused:
+            self._refuse(ticket, why, view)
+        if len(now_refused) < len(due):
+            return False
+        if due:
+            self.wake()  # what was held for one of them is free
+        return True
 
     def _refuse(self, ticket: Ticket[Owner], why: Refusal, view: Sequence[Candidate]) -> None:
         own = self._decide(ticket, view)  # what the record shows is this request's
@@ -236,7 +244,7 @@ class Desk:
             full = errors.queue_full(ask.tier, tier.max_waiting, self.retry_after_s(ask.tier))
             raise NoSeatError(full, decision)
         if why is Refusal.NO_REPLICA:  # a short wait, whatever the tier
-            self._stranded.setdefault(ticket.lane, now)
+            self._deadlines.strand(ticket.lane, now)
 
     def _refusal(self, why: Refusal, decision: Decision) -> NoSeatError:
         return refusal(why, decision, self.retry_after_s(decision.ask.tier))

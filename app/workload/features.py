@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
@@ -25,7 +26,7 @@ GUIDED: Final = frozenset(
 
 _T = TypeVar("_T")
 _NOTHING: Final = msgspec.Raw()
-_EMPTY: Final = (b"", b"null", b"[]", b"{}", b'""')
+_HOLLOW: Final = re.compile(rb'(?:null|""|\[\s*\]|\{\s*\})?')  # absent, or without a first item
 _int = msgspec.json.Decoder(int, strict=False)
 _float = msgspec.json.Decoder(float, strict=False)
 _text = msgspec.json.Decoder(str, strict=False)
@@ -156,7 +157,7 @@ def _is_structured(fields: Mapping[str, msgspec.Raw]) -> bool:
 
 
 def _present(raw: msgspec.Raw) -> bool:
-    return len(raw) > 4 or bytes(raw) not in _EMPTY
+    return _HOLLOW.fullmatch(raw) is None
 
 
 def _read(raw: msgspec.Raw, kind: msgspec.json.Decoder[_T]) -> _T | None:

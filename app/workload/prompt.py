@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -49,6 +50,7 @@ class _Message(msgspec.Struct, gc=False):
     content: msgspec.Raw = msgspec.Raw()
 
 
+_NUMBERS = re.compile(rb"\[[\s\[]*[-0-9]")  # a list of token ids, or of lists of them
 _messages = msgspec.json.Decoder(list[_Message])
 _items = msgspec.json.Decoder(list[msgspec.Raw])
 
@@ -73,7 +75,7 @@ def of_chat(messages: msgspec.Raw) -> Prompt:
         all_bytes=size_of_all([message.content for message in listed]),
         turns=len(users),
         has_history=_ASSISTANT in roles,
-        key=_key(about, texts(users[0])) if users else None,
+        key=_key(about, last if len(users) == 1 else texts(users[0])) if users else None,
     )
 
 
@@ -81,6 +83,8 @@ def of_completion(prompt: msgspec.Raw) -> Prompt:
     """Read the `prompt` of a completion: a string, strings, or token ids, which have no text."""
     if first_byte(prompt) != BRACKET:
         strings = texts(prompt)
+    elif _NUMBERS.match(prompt):  # nothing but commas tells how many: a million ids are not taken apart
+        return Prompt(token_ids=bytes(prompt).count(b",") + 1, turns=1)
     else:
         try:
             items = _items.decode(prompt)

@@ -10,6 +10,7 @@ import msgspec
 
 QUOTE, BRACKET = b'"['  # the first byte of a JSON value tells its kind
 MAX_PARTS: Final = 64  # of one message; of more only the first and the last are looked at
+MAX_ALL_PARTS: Final = 1024  # of all messages; the rest counts as long as it was sent
 ERRORS: Final = (msgspec.MsgspecError, RecursionError, ValueError)
 _NEAR: Final = 64  # bytes in which a space is looked for; most words are shorter
 _LONGEST_ESCAPE: Final = 12  # bytes; a surrogate pair
@@ -40,15 +41,7 @@ def texts(content: msgspec.Raw) -> list[msgspec.Raw]:
     opening = first_byte(content)
     if opening == QUOTE:
         return [content]
-    if opening != BRACKET:
-        return []
-    try:
-        parts = _items.decode(content)
-    except ERRORS:
-        return []
-    if len(parts) > MAX_PARTS:
-        parts = parts[: MAX_PARTS // 2] + parts[-MAX_PARTS // 2 :]
-    return [text for part in parts if (text := _text_of(part)) is not None]
+    return _texts_of(_parts(content)) if opening == BRACKET else []
 
 
 def size(strings: Sequence[msgspec.Raw]) -> int:
@@ -62,12 +55,18 @@ def size(strings: Sequence[msgspec.Raw]) -> int:
 def size_of_all(contents: Sequence[msgspec.Raw]) -> int:
     """The size of the texts of all these messages."""
     total = 0
+    left = MAX_ALL_PARTS
     for content in contents:
         view = memoryview(content)
         if view.nbytes > 1 and view[0] == QUOTE:
             total += view.nbytes - 2
-        else:
-            total += size(texts(content))
+        elif view.nbytes and view[0] == BRACKET:
+            if left > 0:
+                parts = _parts(content)
+                left -= len(parts)
+                total += size(_texts_of(parts))
+            else:
+                total += view.nbytes
     return total
 
 
@@ -135,6 +134,19 @@ def _decoded(data: bytes) -> str:
         return _string.decode(data)
     except ERRORS:
         return ""
+
+
+def _parts(content: msgspec.Raw) -> list[msgspec.Raw]:
+    """The parts of a list that are looked at."""
+    try:
+        parts = _items.decode(content)
+    except ERRORS:
+        return []
+    return parts if len(parts) <= MAX_PARTS else parts[: MAX_PARTS // 2] + parts[-MAX_PARTS // 2 :]
+
+
+def _texts_of(parts: Sequence[msgspec.Raw]) -> list[msgspec.Raw]:
+    return [text for part in parts if (text := _text_of(part)) is not None]
 
 
 def _text_of(part: msgspec.Raw) -> msgspec.Raw | None:

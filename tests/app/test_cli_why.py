@@ -165,3 +165,81 @@ def test_an_id_needs_one_of_the_words() -> None:
 
     assert (2, "") == (done.exit_code, done.stdout)
     assert "weather is none of decision, move, request" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {},
+        {"kind": "request", "record": None},
+        {"kind": "request", "record": []},
+        {"record": "text"},
+        {"kind": "move", "record": MOVE},
+        {"kind": ["request"], "record": REQUEST},
+    ],
+)
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_an_answer_that_holds_no_such_record(answer: dict[str, Any], form: list[str]) -> None:
+    """It cannot be read: exit code 2, one line and what to do."""
+    with serving({("GET", "/admin/why/request"): (200, answer)}) as service:
+        done = run("why", "request", *form, url=service.url)
+
+    assert (2, "") == (done.exit_code, done.stdout)
+    assert (
+        "error: the answer holds no request that can be read\n"
+        "mend: look whether the service is of this version of twinpool; `twinpool status` shows how it is\n"
+    ) == done.stderr
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [{"wall": "x"}, {"wall": []}, {"wall": 10**400}, {"waited_s": 10**400}, {"waited_s": float("nan")}],
+)
+def test_odd_values_are_unknown(odd: dict[str, Any]) -> None:
+    """The rest is explained."""
+    with serving({("GET", "/admin/why/request"): (200, {"record": REQUEST | odd})}) as service:
+        done = run("why", "request", url=service.url)
+
+    assert 0 == done.exit_code
+    assert ("an unknown time" in done.stdout) == ("wall" in odd)
+    assert "waited: unknown in the ingress\n" in done.stdout
+
+
+def test_a_number_that_json_does_not_have() -> None:
+    """It is not passed on."""
+    answer = {"kind": "request", "record": REQUEST | {"waited_s": float("nan")}}
+    with serving({("GET", "/admin/why/request"): (200, answer)}) as service:
+        done = run("why", "request", "--json", url=service.url)
+
+    assert (2, "") == (done.exit_code, done.stdout)
+    assert done.stderr.startswith("error: the answer cannot be written as JSON: ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "path", "mend"),
+    [
+        (
+            ["req-9"],
+            "/admin/why/request?id=req-9",
+            "`twinpool why request` shows the newest; the newest 10,000 are kept while the controller lives, "
+            "and older ones with `twinpool serve --record FOLDER`",
+        ),
+        (["request"], "/admin/why/request", "send a request, and ask again a second after its end"),
+        (
+            ["move", "m-9"],
+            "/admin/why/move?id=m-9",
+            "`twinpool why move` shows the newest, `twinpool status` the last ones",
+        ),
+        (
+            ["decision", "9"],
+            "/admin/why/decision?id=9",
+            "`twinpool why decision` shows the newest; of older ones only changes are kept",
+        ),
+    ],
+)
+def test_what_to_do_where_there_is_no_such_record(arguments: list[str], path: str, mend: str) -> None:
+    """The command that shows the newest, and how long they are kept."""
+    with serving({("GET", path): (404, refusal("not_found", "there is none"))}) as service:
+        done = run("why", *arguments, url=service.url)
+
+    assert (1, f"error: there is none\nmend: {mend}\n") == (done.exit_code, done.stderr)

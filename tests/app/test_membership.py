@@ -171,6 +171,20 @@ def test_room(own: int, others: int, ingresses: int, soft: bool, hard: bool) -> 
     assert (own + others, soft, hard) == (found.load, found.free > 0, found.hard_room)
 
 
+@pytest.mark.parametrize(
+    ("soft_limit", "share", "ingresses", "expected"),
+    [(8, 1, 16, 8), (4, 2, 3, 4), (8, 8, 1, 8), (None, 2, 3, 6)],
+)
+def test_the_soft_limit_is_not_the_sum_of_the_shares(
+    soft_limit: int | None, share: int, ingresses: int, expected: int
+) -> None:
+    """Shares are rounded up, so their sum may be more; without the limit (older controller) it must do."""
+    members = Membership()
+    members.accept(snapshot(view("a", soft_share=share, soft_limit=soft_limit), ingresses=ingresses), 0.0)
+    found = only(members, 0.0)
+    assert (expected, share) == (found.limit, found.own_free)
+
+
 def test_a_replica_that_takes_no_work_has_no_room() -> None:
     """A draining replica is known, and has room for nothing."""
     members = Membership()

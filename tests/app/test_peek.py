@@ -308,3 +308,26 @@ def test_peek_raises_nothing_but_api_errors(path: str, content_type: bytes | Non
         assert found.parameters <= {"min_p", "logit_bias"}
         assert found.sequences >= 1
         assert found.max_tokens is None or found.max_tokens >= 1
+
+
+@pytest.mark.parametrize("name", ["max_tokens", "max_completion_tokens"])
+@pytest.mark.parametrize("number", ["2147483649", "9" * 309, "9" * 4300, "1e400", '"' + "9" * 400 + '"'])
+def test_a_limit_beyond_any_answer_is_unknown(name: str, number: str) -> None:
+    """A number above 2**31 is the engine's to judge: routing takes it for no limit."""
+    body = b'{"messages":[],"%b":%b}' % (name.encode(), number.encode())
+    assert read(CHAT, JSON, body).max_tokens is None
+    assert read(CHAT, JSON, b'{"messages":[],"%b":2147483648}' % name.encode()).max_tokens == 2**31
+
+
+def test_n_beyond_any_is_refused() -> None:
+    """More sequences than a request may have are refused, however long the number is."""
+    for digits in (10, 309, 4300):
+        assert refusal(b'{"messages":[],"n":%b}' % (b"9" * digits)).answer.param == "n"
+
+
+def test_escaped_words_are_the_same_words() -> None:
+    """`requ\\u0069red` asks for a grammar as `required` does, and `te\\u0078t` for none."""
+    body = b'{"messages":[],"tool_choice":"requ\\u0069red","response_format":{"type":"te\\u0078t"}}'
+    assert read(CHAT, JSON, body).parameters == frozenset({"tool_choice"})
+    body = b'{"messages":[],"tool_choice":"aut\\u006f","response_format":{"type":"json_objec\\u0074"}}'
+    assert read(CHAT, JSON, body).parameters == frozenset({"response_format"})

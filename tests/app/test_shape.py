@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from app.errors import ApiError
+from app.peek import fields_of
 from app.shape import sequences
 
 MESSAGES = [{"role": "user", "content": "x"}]
@@ -33,6 +34,8 @@ def count(n: int = 1, limit: int | None = 2048, **fields: Any) -> int:
         ({"prompt": [1, 2, 3]}, 1, 1),
         ({"prompt": [[1, 2], [3]]}, 3, 6),
         ({"prompt": []}, 1, 1),
+        ({"prompt": [[]]}, 1, 1),
+        ({"prompt": [[], [5]]}, 1, 2),
         ({"prompt": None}, 1, 1),
         ({}, 1, 1),
     ],
@@ -48,6 +51,12 @@ def test_sequences_are_n_times_prompts(fields: dict[str, Any], n: int, expected:
         {"messages": [{"role": "user", "content": [{"type": "text", "text": "hi"}]}]},
         {"messages": [{"role": "user", "content": None}, {"role": "assistant", "tool_calls": [{"id": "1"}]}]},
         {"messages": MESSAGES * 4096},
+        {"messages": [{"content": [{"type": "text", "text": "hi"}]}] * 4096},
+        {"messages": [{"content": [{"type": "text", "text": "hi"}] * 4096}]},
+        {"messages": [{"role": "user", "content": "a, {[" * 600_000}]},
+        {"messages": MESSAGES, "tools": [{"text": "a, " * 200_000}] * 3},
+        {"messages": MESSAGES, "unknown": {"text": "a, " * 20_000}},
+        {"prompt": [], "allowed_token_ids": []},
         {"messages": "x"},  # the engine's to refuse: one error
         {"prompt": 5},
         {"messages": MESSAGES, "stop": ["a", "b"], "tools": [{}], "logit_bias": {"5": 1}},
@@ -73,7 +82,25 @@ def test_ordinary_bodies_pass(fields: dict[str, Any]) -> None:
         ({"prompt": [[1, "a"]]}, "prompt"),
         ({"prompt": [1.5]}, "prompt"),
         ({"prompt": ["a"] * 129}, "prompt"),
+        ({"messages": [{"content": {}}]}, "messages.content"),
+        ({"messages": [{"tool_calls": {}}]}, "messages.tool_calls"),
+        ({"messages": MESSAGES * 4097 + [1]}, "messages"),
+        ({"messages": [{"content": "x" * 20}] * 4097}, "messages"),
+        ({"messages": [{"content": [{"type": "text", "text": "a"}] * 4097}]}, "messages.content"),
+        ({"messages": [{"content": "x" * 99_999}, 1]}, "messages"),
         ({"messages": MESSAGES, "stop": ["a"] * 4097}, "stop"),
+        ({"messages": MESSAGES, "stop": ["a" * 20] * 4097}, "stop"),
+        ({"prompt": ["a" * 999] * 129}, "prompt"),
+        ({"prompt": [[1]] * 129}, "prompt"),
+        ({"prompt": [[[1]]]}, "prompt"),
+        ({"prompt": [[1], 2]}, "prompt"),
+        ({"prompt": [1, [2]]}, "prompt"),
+        ({"prompt": [[1], 2, [3]]}, "prompt"),
+        ({"messages": MESSAGES, "allowed_token_ids": ["a"] * 4097}, "allowed_token_ids"),
+        ({"messages": MESSAGES, "allowed_token_ids": [1] * 1_000_001}, "allowed_token_ids"),
+        ({"messages": MESSAGES, "logit_bias": {str(i): "x" * 20 for i in range(4097)}}, "logit_bias"),
+        ({"messages": MESSAGES, "response_format": {"a": "x" * 1_048_577}}, "response_format"),
+        ({"messages": MESSAGES, "stop": [[1] * 1_000_001]}, "stop"),
         ({"messages": MESSAGES, "unknown": [1] * 4097}, "unknown"),
         ({"messages": MESSAGES, "logit_bias": {str(i): 1 for i in range(4097)}}, "logit_bias"),
     ],
@@ -114,3 +141,58 @@ def test_a_hostile_body_is_judged_in_a_moment() -> None:
     with pytest.raises(ApiError):
         weigh(body, 1, 2048)
     assert time.monotonic() - began < 3
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        [{"content": ["a"] * 100}] * 42,
+        [{"content": "a", "tool_calls": [{}] * 100}] * 42,
+        [{"content": ["a"] * 50, "tool_calls": [{}] * 50}] * 42,
+    ],
+)
+def test_one_budget_for_the_items_of_all_messages(messages: list[Any]) -> None:
+    """Parts and tool calls are 4,096 in all beyond one per message, however they are spread."""
+    with pytest.raises(ApiError) as raised:
+        count(messages=messages)
+    assert (400, "messages") == (raised.value.status, raised.value.answer.param)
+
+
+def test_the_budget_is_for_what_is_beyond_one_per_message() -> None:
+    """Two parts in each of 4,096 messages pass, one more does not."""
+    assert count(messages=[{"content": ["a", "b"]}] * 4096) == 1
+    with pytest.raises(ApiError) as raised:
+        count(messages=[{"content": ["a", "b"]}] * 4095 + [{"content": ["a", "b", "c"]}])
+    assert "4096 parts and tool calls" in raised.value.answer.message
+
+
+@pytest.mark.parametrize("value", ["x", "x" * 400])
+def test_fields_at_the_top_level(value: str) -> None:
+    """A body has at most 256 fields, whether it is short or long."""
+    body = {f"f{n}": value for n in range(257)}
+    with pytest.raises(ApiError) as raised:
+        fields_of(b"application/json", json.dumps(body).encode())
+    assert (400, "invalid_value", "body") == (
+        raised.value.status,
+        raised.value.code,
+        raised.value.answer.param,
+    )
+    assert "256 fields" in raised.value.answer.message
+    del body["f0"]
+    assert list(body) == list(fields_of(b"application/json", json.dumps(body).encode()))
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (b'{"a":[' + b"[]," * 1_000_000 + b"1]}", "1000000 brackets"),
+        (b'{"messages":[{"x":[' + b"1," * 4_000_001 + b"1]}]}", "4000000 commas"),
+        (b"{" + b",".join(b'"%d":[]' % n for n in range(200_000)) + b"}", "256 fields"),
+    ],
+)
+def test_structure_without_end(body: bytes, words: str) -> None:
+    """Brackets, commas and fields are limited over the whole body, and the answer names the limit."""
+    with pytest.raises(ApiError) as raised:
+        sequences(fields_of(b"application/json", body), 1, 2048)
+    assert (400, "invalid_value") == (raised.value.status, raised.value.code)
+    assert words in raised.value.answer.message

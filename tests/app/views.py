@@ -16,6 +16,7 @@ def view(
     inflight: int = 0,
     soft_share: int = 4,
     hard_share: int = 8,
+    soft_limit: int | None = None,
     refuses: tuple[str, ...] = (),
     models: tuple[str, ...] = ("m", "m:interactive", "m:batch"),
 ) -> ReplicaView:
@@ -52,6 +53,7 @@ def view(
             models=models,
             fingerprint="f",
         ),
+        soft_limit=soft_limit,
     )
 
 

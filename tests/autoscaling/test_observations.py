@@ -43,7 +43,7 @@ def test_a_report_becomes_a_view() -> None:
     )
     assert (view.host, view.port, view.token, view.node_id) == ("10.0.0.1", 21000, "secret", "node")
     assert (view.accepting, view.age_s, view.inflight, view.running, view.waiting) == (True, 2.5, 6, 3, None)
-    assert (view.soft_share, view.hard_share) == (8, 64)
+    assert (view.soft_share, view.hard_share, view.soft_limit) == (8, 64, 8)
     assert view.capabilities == sent.capabilities
 
 
@@ -141,7 +141,7 @@ def test_every_snapshot_has_the_next_number() -> None:
     ("ingresses", "soft", "hard"), [(1, 8, 64), (2, 4, 32), (3, 3, 22), (10, 1, 7), (100, 1, 1)]
 )
 def test_limits_are_divided_by_the_live_ingresses(ingresses: int, soft: int, hard: int) -> None:
-    """Shares are rounded up: each ingress may start at least one, the replica has the last word."""
+    """Shares are rounded up: each ingress may start at least one; the soft limit itself is told undivided."""
     observations = Observations(EPOCH, 0.0)
     observations.take(report("a", 1, soft_limit=8, hard_limit=64), 0.0)
     for number in range(ingresses):
@@ -149,7 +149,9 @@ def test_limits_are_divided_by_the_live_ingresses(ingresses: int, soft: int, har
         observations.ingress(f"ingress-{number}", 0.1)
     snapshot = observations.snapshot(0.1)
     assert snapshot.ingresses == ingresses
-    assert [(view.soft_share, view.hard_share) for view in snapshot.replicas] == [(soft, hard)]
+    assert [(soft, hard, 8)] == [
+        (view.soft_share, view.hard_share, view.soft_limit) for view in snapshot.replicas
+    ]
 
 
 @pytest.mark.parametrize(("now", "expected"), [(2.9, 2), (3.0, 1), (5.0, 1)])
@@ -362,6 +364,7 @@ def test_a_measured_limit_replaces_the_replicas_own(
     rules = {Role.PLAIN: PoolRules(1, 3, measured_limit=measured, **changes)}
     (view,) = observations.snapshot(0.0, rules).replicas
     assert expected == (view.soft_share, view.hard_share)
+    assert expected[0] == view.soft_limit
 
 
 def test_a_snapshot_carries_the_rules_of_routing() -> None:

@@ -43,19 +43,20 @@ def test_the_defaults_are_those_of_the_rules() -> None:
 @pytest.mark.parametrize(
     ("path", "value"),
     [
-        ("spec.admission.batch.deadlineSeconds", 0),
+        ("spec.admission.batch.deadlineSeconds", 0.5),
         ("spec.admission.batch.deadlineSeconds", 3600),
         ("spec.admission.batch.maxWaiting", 0),
         ("spec.admission.batch.maxWaiting", 1_000_000),
-        ("spec.admission.batchShare", 0),
-        ("spec.admission.batchShare", 1),
+        ("spec.admission.batchShare", 0.01),
+        ("spec.admission.batchShare", 0.5),
         ("spec.backfill.reserve", 0),
+        ("spec.backfill.reserve", 64),
         ("spec.backfill.maxResidenceSeconds", 0.5),
         ("spec.workload.classify", False),
     ],
 )
 def test_what_may_be_said(path: str, value: Any) -> None:
-    """The bounds are inside; zero is a meaning of its own."""
+    """The bounds are inside."""
     assert ([], []) == read({path: value})
 
 
@@ -136,3 +137,50 @@ def test_a_limit_below_the_default_reserve_is_doubted() -> None:
             "no standard or batch request ever goes to the speculative pool",
         )
     ] == read({"spec.pools.speculative.limits.softInflight": 2})[1]
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        (
+            "spec.admission.batchShare",
+            0,
+            "is 0: waiting batch requests may never come to their turn while others wait",
+        ),
+        (
+            "spec.admission.batchShare",
+            0.51,
+            "is 0.51, more than 0.5: waiting batch requests come before others",
+        ),
+        (
+            "spec.admission.interactive.deadlineSeconds",
+            0,
+            "is 0: no interactive request ever waits, and each that finds no room is refused at once",
+        ),
+        (
+            "spec.admission.standard.deadlineSeconds",
+            0,
+            "is 0: no standard request ever waits, and each that finds no room is refused at once",
+        ),
+        (
+            "spec.admission.batch.deadlineSeconds",
+            0,
+            "is 0: no batch request ever waits, and each that finds no room is refused at once",
+        ),
+        (
+            "spec.backfill.reserve",
+            65,
+            "is 65, more than 64: of a replica that takes no more at once, "
+            "no standard or batch request ever goes to the speculative pool",
+        ),
+    ],
+)
+def test_a_value_that_undoes_its_guard_is_doubted(path: str, value: float, message: str) -> None:
+    """It may be said, and is hardly meant."""
+    assert ([], [(path, message)]) == read({path: value})
+
+
+def test_a_large_reserve_below_a_larger_limit_is_doubted() -> None:
+    """A limit that is never reached leaves nothing above the reserve, either."""
+    found = read({"spec.backfill.reserve": 65, "spec.pools.speculative.limits.softInflight": 100})[1]
+    assert ["spec.backfill.reserve"] == [field for field, _ in found]

@@ -111,6 +111,44 @@ def test_a_wrong_value_is_named(path: str, value: Any, message: str) -> None:
     assert found.endswith(": mend the field, or write the profile anew")
 
 
+@pytest.mark.parametrize(
+    ("pools", "message"),
+    [
+        ({}, "pools has neither speculative nor plain: nothing is measured"),
+        ({"third": {}}, "pools has neither speculative nor plain: nothing is measured"),
+        (
+            {"plain": {"baseSeconds": 0, "perTokenSeconds": 0}},
+            "pools.plain: a step costs nothing at all, which no engine's does",
+        ),
+        (
+            {"speculative": {"baseSeconds": 0, "perTokenSeconds": 0, "draftSeconds": 0, "draftLength": 4}},
+            "pools.speculative: a step costs nothing at all, which no engine's does",
+        ),
+        (
+            {"plain": {"baseSeconds": 0, "perTokenSeconds": 0, "draftSeconds": 1}},
+            "pools.plain: a step costs nothing at all, which no engine's does",
+        ),
+        (
+            {"plain": TREE["pools"]["speculative"]},
+            "pools.plain.draftLength is 4, but the plain pool drafts nothing: are the pools exchanged?",
+        ),
+    ],
+)
+def test_pools_that_were_hardly_measured_are_refused(pools: dict[str, Any], message: str) -> None:
+    """None at all, one without any cost, and a plain one that drafts."""
+    assert f"profile.json: {message}: mend the field, or write the profile anew" == refused(
+        profile_text(pools=pools)
+    )
+
+
+def test_one_cost_is_enough() -> None:
+    """Drafting alone, too, where something is drafted."""
+    drafting = {"baseSeconds": 0, "perTokenSeconds": 0, "draftSeconds": 0.001, "draftLength": 4}
+    assert {Role.SPECULATIVE: StepCost(0.0, 0.0, 0.0, 0.001, 4)} == profile(
+        pools={"speculative": drafting}
+    ).costs
+
+
 @pytest.mark.parametrize("text", ["", "{", "plain", "[" * 5000, '{"a": 1,}'])
 def test_what_is_not_json_is_refused(text: str) -> None:
     """With the place, and never in another way."""

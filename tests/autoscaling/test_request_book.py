@@ -126,6 +126,37 @@ def test_lines_that_an_ingress_lost_are_counted_once() -> None:
     assert 10 == book.counts.lines_dropped
 
 
+def test_numbers_that_never_came_are_counted() -> None:
+    """Of one ingress, after its first line here: a message was lost, or two ingresses have one id."""
+    book = RequestBook()
+    for seqs in ([7, 8], [8, 9], [12], [], [12, 13, 15]):
+        book.take_load("i", load(*(line(seq, outcome=Outcome.SHED) for seq in seqs)), 0.0)
+    assert 3 == book.counts.lines_dropped
+
+
+def test_numbers_that_an_ingress_says_it_lost_are_counted_once() -> None:
+    """They are skipped, too."""
+    book = RequestBook()
+    book.take_load("i", load(line(1, outcome=Outcome.SHED)), 0.0)
+    book.take_load("i", load(line(5, outcome=Outcome.SHED), lines_dropped=3), 0.0)
+    assert 3 == book.counts.lines_dropped
+
+
+@pytest.mark.parametrize(
+    ("unread", "expected"), [((1,), 1), ((3,), 1), ((4,), 2), ((1, 3), 2), ((None,), 1), ((None, 3), 1)]
+)
+def test_lines_that_were_not_understood_are_counted_once(
+    unread: tuple[int | None, ...], expected: int
+) -> None:
+    """However often they are repeated, if they have a number; beside line 2 of the ingress."""
+    book = RequestBook()
+    book.take_load("i", load(line(2, outcome=Outcome.SHED)), 0.0, unread)
+    assert expected == book.counts.lines_dropped
+    numbered = tuple(seq for seq in unread if seq is not None)
+    book.take_load("i", load(line(2, outcome=Outcome.SHED)), 0.0, numbered)
+    assert (expected, 1) == (book.counts.lines_dropped, len(settled(book)))
+
+
 # --- bounds
 
 

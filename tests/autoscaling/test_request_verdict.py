@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from autoscaling.request_line import Outcome
-from autoscaling.request_record import Measured, Verdict, measured
+from autoscaling.request_record import Measured, RequestRecord, Verdict, measured
 from autoscaling.request_verdict import judge
 from autoscaling.routing_rules import TierRules
 from tests.autoscaling.request_lines import line, record
@@ -148,3 +148,25 @@ def test_a_sequence_without_a_token_has_no_first_one() -> None:
     none = record(generated_tokens=0, queued_s=0.0, prefill_s=0.0)
     assert measured([none]).first_token_s is None
     assert 0.25 == measured([none, record()]).first_token_s
+
+
+@pytest.mark.parametrize("odd", [float("nan"), float("inf"), -5.0])
+def test_a_time_that_is_none_cannot_be_judged(odd: float) -> None:
+    """Negative or not finite: unknown, where an objective asks for it."""
+    slow = measured([record(decode_s=odd), record(generated_tokens=3)])
+    assert UNKNOWN == judge(line(first_byte_s=odd), FAST, BOTH)
+    assert MET == judge(line(first_byte_s=odd), FAST, TPOT)
+    assert UNKNOWN == judge(line(stream=False, waited_s=odd), FAST, TTFT)
+    assert UNKNOWN == judge(line(stream=False), measured([record(prefill_s=odd)]), TTFT)
+    assert UNKNOWN == judge(line(), slow, BOTH)
+    assert MET == judge(line(), slow, TTFT)
+    assert UNKNOWN == judge(line(outcome=Outcome.CANCELLED, first_byte_s=odd, e2e_s=9.0), None, BOTH)
+    assert UNKNOWN == judge(line(outcome=Outcome.CANCELLED, first_byte_s=None, e2e_s=odd), None, BOTH)
+    assert MISSED == judge(line(outcome=Outcome.FAILED, first_byte_s=odd), None, BOTH)
+
+
+@pytest.mark.parametrize("odd", [float("nan"), float("inf"), -5.0])
+def test_a_time_that_is_none_is_shown_as_unknown(odd: float) -> None:
+    """In records and pictures."""
+    found = RequestRecord(line(first_byte_s=odd), "i", measured([record(decode_s=odd)]))
+    assert (None, None) == (found.ttft_s, found.tpot_s)

@@ -250,6 +250,19 @@ async def test_a_line_of_another_version_costs_no_snapshot(controller: Controlle
     assert "twinpool_request_lines_dropped_total 1.0" in metrics
 
 
+async def test_a_load_of_another_version_costs_no_snapshot(controller: Controller) -> None:
+    """Unknown tiers and roles and null counters are left out; what is understood of the rest counts."""
+    message: dict[str, Any] = msgspec.to_builtins(request_load(waiting={Tier.BATCH: 3})) | {
+        "wanted": {"plain": 2, "prefill": 7},
+        "refused": None,
+        "lines_dropped": None,
+    }
+    message["waiting"]["background"] = 1
+    assert 1 == (await controller.snapshot("ingress", message))["ingresses"]
+    assert 'twinpool_waiting_sequences{tier="batch"} 3.0' in await controller.metrics()
+    assert 2 == controller._loop.demand.wanted(Role.PLAIN, time.monotonic())
+
+
 async def test_requests_are_written_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each line once, when the controller ends at the latest, also one that waits for its record."""
     settings = controller_settings(tmp_path / "state", record_dir=str(tmp_path / "records"))

@@ -81,6 +81,9 @@ FOR_FIVE = {
 }
 
 
+IMPATIENT = {"standard": {"deadlineSeconds": 0.5}}  # a request without room is answered soon
+
+
 def text(speculative: int = 2, plain: int = 2, most: int = 4, **spec: Any) -> str:
     """A policy under which only its own bounds and budget move anything."""
     return policy(speculative, plain, most=most, **(STILL | spec))
@@ -156,7 +159,7 @@ def test_a_good_edit_is_live_within_seconds(service: Service) -> None:
     ):
         began = time.monotonic()
         service.policy_file.write_text(
-            text(pools=limits, overload={"retryAfterSeconds": 7}), encoding="utf-8"
+            text(pools=limits, overload={"retryAfterSeconds": 7}, admission=IMPATIENT), encoding="utf-8"
         )
         service.wait(
             lambda: policy_of(service)["active_revision"] == before["seen_revision"] + 1, LIVE_S, "the edit"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from app.admission import desk as desk_module
-from app.admission.desk import NO_REPLICA_S
+from app.admission.deadlines import NO_REPLICA_S
 from app.admission.refusals import NoSeatError
 from app.routing.verdicts import Verdict
 from autoscaling.routing_rules import RoutingRules, StepCost, TierRules
@@ -546,8 +546,44 @@ async def test_one_that_fails_at_its_end_stops_nobody() -> None:
     assert "no_capacity" == (await fine).code
 
 
+@timeless
+async def test_many_whose_time_is_over_are_refused_in_slices() -> None:
+    """A hundred in one step; the rest follow 5 ms apart, each with its own decision."""
+    world = World(plain(soft=1), rules=RoutingRules(tiers={STANDARD: TierRules(1.0, 1.0, 1.0, 10_000)}))
+    await world.fill(1)
+    tasks = [asyncio.create_task(world.refused(prompt_tokens=count)) for count in range(250)]
+    left = []
+    while world.desk.waiting(STANDARD) or not left:
+        await asyncio.sleep(0.0025)
+        if world.desk.waiting(STANDARD) not in left:
+            left.append(world.desk.waiting(STANDARD))
+    errors = await asyncio.gather(*tasks)
+    assert [250, 150, 50, 0] == left
+    assert world.passed_s <= 1.1
+    assert list(range(250)) == [error.decision.ask.prompt_tokens for error in errors]
+
+
+@timeless
+async def test_room_that_nobody_else_can_use_is_taken_by_a_newcomer() -> None:
+    """Those who wait need more than there is; a tier that may not wait is no reason to refuse."""
+    world = World(plain(soft=4), rules=PATIENT)
+    await world.fill(3)
+    large = [world.ask(sequences=4 + count) for count in range(40)]
+    await settle()
+    world.know(
+        plain(soft=4, inflight=3), rules=RoutingRules(tiers={STANDARD: TierRules(max_waiting=0)}, reserve=0)
+    )
+    with await world.take() as seat:
+        assert (0.0, Verdict.CHOSEN) == (
+            world.passed_s,
+            seat.route.decision.choice.verdicts[Role.PLAIN],
+        )
+    for task in large:
+        task.cancel()
+
+
 def test_a_thousand_that_wait_cost_little(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A look without room decides four times per lane, however many wait."""
+    """A look without room decides once per lane and demand, however many wait."""
     calls = 0
     plain_decide = desk_module.decide
 
@@ -568,11 +604,11 @@ def test_a_thousand_that_wait_cost_little(monkeypatch: pytest.MonkeyPatch) -> No
         assert calls == 1 + 3000  # each once, when it came
         calls = 0
         world.desk._look()
-        assert calls == 12
+        assert calls == 3
         calls = 0
         held.release()
         await settle()
-        assert calls == 1 + 12  # one seat, and a look that finds no other
+        assert calls == 1 + 3  # one seat, and a look that finds no other
         for task in tasks:
             task.cancel()
 

@@ -108,3 +108,33 @@ def test_ingresses_that_hear_nothing_of_each_other_keep_the_limits(
     assert {limits[0]} == {placed[name] for name in SPECULATIVE}
     assert {limits[1]} == {placed[name] for name in PLAIN}
     assert waiting == found
+
+
+@pytest.mark.parametrize(
+    ("limit", "ingresses", "others", "everyone"),
+    [(8, 16, 6, 8), (8, 5, 6, 8), (8, 3, 6, 8), (4, 3, 2, 4), (1, 16, 0, 1)],
+)
+def test_many_ingresses_with_fresh_numbers_keep_limit_and_reserve(
+    limit: int, ingresses: int, others: int, everyone: int
+) -> None:
+    """Shares are rounded up, and their sum is no limit: standard stops at the reserve, all at the limit."""
+    fleet = [Membership() for _ in range(ingresses)]
+    taken = seq = 0
+
+    def fill(ask: Ask) -> None:
+        nonlocal taken, seq
+        for one in fleet * limit:
+            seq += 1
+            share = -(-limit // ingresses)
+            seen = view("s", Role.SPECULATIVE, seq=seq, inflight=taken, soft_share=share, soft_limit=limit)
+            for each in fleet:
+                each.accept(snapshot(seen, view("p", inflight=99), seq=seq, ingresses=ingresses), 100.0)
+            route = route_of(decide(ask, one.candidates_view(100.0), one.rules, choose=lambda _: 0))
+            if route is not None:
+                one.started(route.replica.replica_id)
+                taken += 1
+
+    fill(DRAFTABLE)
+    assert others == taken
+    fill(Ask(Tier.INTERACTIVE))
+    assert everyone == taken

@@ -335,3 +335,27 @@ def test_what_is_no_json_is_left_out(value: bytes) -> None:
         check(CHAT, {name: msgspec.Raw(value)})
         check(COMPLETIONS, {name: msgspec.Raw(value)})
         check(CHAT, {"messages": msgspec.Raw(b'[{"role":"user","content":' + value + b"}]")})
+
+
+@pytest.mark.parametrize("tools", [b"[]", b"[  ]", b"[        ]", b"[\n\t\r\n  \n]", b"{     }", b"null"])
+def test_no_tools_are_no_tools(tools: bytes) -> None:
+    """A list without a first item holds no tools, however much space is in it."""
+    body = msgspec.json.decode(b'{"tools":%b}' % tools, type=dict[str, msgspec.Raw])
+    assert not read_features(CHAT, body).tools
+    body = msgspec.json.decode(b'{"tools":[   {}]}', type=dict[str, msgspec.Raw])
+    assert read_features(CHAT, body).tools
+
+
+def test_parts_are_read_up_to_a_budget() -> None:
+    """The texts of 1,024 parts are measured; messages beyond count as long as they were sent."""
+    parts = [{"text": "abcd"}] * 64
+    assert chat(*[user(parts)] * 16).prompt_chars == 16 * 64 * 4
+    sent = len(json.dumps(parts))
+    assert chat(*[user(parts)] * 18).prompt_chars == 16 * 64 * 4 + 2 * sent
+
+
+@pytest.mark.parametrize("prompt", [b"[1,2,3]", b"[ [1,2],[3]]", b"[\n-1, 2 ,3]"])
+def test_token_ids_are_counted_by_their_commas(prompt: bytes) -> None:
+    """Ids are counted by their commas, whatever space is around them."""
+    body = msgspec.json.decode(b'{"prompt":%b}' % prompt, type=dict[str, msgspec.Raw])
+    assert read_features(COMPLETIONS, body).prompt_tokens == 3
