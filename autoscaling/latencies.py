@@ -30,6 +30,7 @@ class Latencies:
                 continue
             pool.ttft.add(now, request.queued_s + request.prefill_s)
             pool.tokens.add(now, request.generated_tokens)
+            pool.prompts.add(now, request.prompt_tokens)
             if request.generated_tokens > 1:
                 pool.tpot.add(now, request.decode_s / (request.generated_tokens - 1))
             pool.changed = True
@@ -43,7 +44,7 @@ class Latencies:
         return self._pools[role].exact(now).tpot_p95_s
 
     def speed(self, role: Role, now: float) -> PoolSpeed:
-        """Both percentiles and the mean length of an answer, as they were at most a second ago."""
+        """Percentiles and mean lengths of prompts and answers, as they were at most a second ago."""
         return self._pools[role].recent(now)
 
 
@@ -81,6 +82,7 @@ class _Pool:
     ttft: _Window = field(default_factory=_Window)
     tpot: _Window = field(default_factory=_Window)
     tokens: _Window = field(default_factory=_Window)
+    prompts: _Window = field(default_factory=_Window)
     changed: bool = True  # since `speed` was computed
     speed: PoolSpeed = field(default_factory=PoolSpeed)
     at: float = float("-inf")
@@ -90,7 +92,8 @@ class _Pool:
         if self.changed or now != self.at:
             ttft_p50, ttft_p95 = self.ttft.p50_p95(now)
             tpot_p50, tpot_p95 = self.tpot.p50_p95(now)
-            self.speed = PoolSpeed(ttft_p50, ttft_p95, tpot_p50, tpot_p95, self.tokens.mean(now))
+            answers, prompts = self.tokens.mean(now), self.prompts.mean(now)
+            self.speed = PoolSpeed(ttft_p50, ttft_p95, tpot_p50, tpot_p95, answers, prompts)
             self.changed, self.at = False, now
         return self.speed
 

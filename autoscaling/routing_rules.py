@@ -54,6 +54,7 @@ class PoolSpeed:
     tpot_p50_s: float | None = None
     tpot_p95_s: float | None = None
     answer_tokens: float | None = None  # mean length of an answer
+    prompt_tokens: float | None = None  # mean length of a prompt
 
 
 def _default_tiers() -> dict[Tier, TierRules]:

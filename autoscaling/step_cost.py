@@ -31,6 +31,15 @@ def tpot_s(cost: StepCost, sequences: float, context_tokens: float, tokens_per_s
     return step_s(cost, sequences, context_tokens) / tokens_per_step
 
 
+def churn_s(cost: StepCost, others: float, prompt_tokens: float, answer_tokens: float) -> float:
+    """Seconds that each output token waits for the prompts of those who take turns beside it.
+
+    While one sequence generates an answer, each place beside it is taken over about once, and a prompt holds
+    up the whole batch.
+    """
+    return max(0.0, others) * cost.per_token_s * prompt_tokens / max(1.0, answer_tokens)
+
+
 def prefill_s(cost: StepCost, prompt_tokens: float, sequences: float = 0, context_tokens: float = 0) -> float:
     """Seconds of the step that takes a whole prompt, beside `sequences` that decode.
 

@@ -136,7 +136,10 @@ def _hurts_interactive(option: Option, load: int, ask: Ask, rules: RoutingRules)
 
 
 def _mean_interactive(ask: Ask, rules: RoutingRules) -> Ask:
-    """The interactive request that might come into the reserve: of this length, with the mean gain."""
+    """The interactive request that might come into the reserve: of this length, with the mean gain.
+
+    Its length also stands for that of the prompts which come meanwhile, until their mean is known.
+    """
     mean = rules.tokens_per_step.get("mean")
     return Ask(Tier.INTERACTIVE, prompt_tokens=ask.prompt_tokens, tokens_per_step=mean)
 

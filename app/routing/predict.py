@@ -8,7 +8,7 @@ from enum import StrEnum
 from app.routing.ask import Ask
 from app.routing.verdicts import Verdict
 from autoscaling.routing_rules import PoolSpeed, RoutingRules, StepCost, TierRules
-from autoscaling.step_cost import prefill_s, step_s
+from autoscaling.step_cost import churn_s, prefill_s, step_s
 from autoscaling.types import Role
 
 NO_SPEED = PoolSpeed()
@@ -78,13 +78,18 @@ def stay_s(role: Role, prediction: Prediction, ask: Ask, rules: RoutingRules) ->
 
 
 def _by_cost(role: Role, cost: StepCost, load: int, ask: Ask, rules: RoutingRules) -> Prediction:
-    context = ask.prompt_tokens + ask.answer_tokens(rules.speeds.get(role, NO_SPEED).answer_tokens) / 2
+    """By the cost model: the step of so full a batch, and the prompts that come into it meanwhile."""
+    speed = rules.speeds.get(role, NO_SPEED)
+    answer = ask.answer_tokens(speed.answer_tokens)
+    context = ask.prompt_tokens + answer / 2
     gain = max(1.0, ask.tokens_per_step or 1.0) if role is Role.SPECULATIVE else 1.0
     step, idle = step_s(cost, load, context), step_s(cost, ask.sequences, context)
     prefill = prefill_s(cost, ask.prompt_tokens)
+    prompts = ask.prompt_tokens if speed.prompt_tokens is None else speed.prompt_tokens
+    answers = answer if speed.answer_tokens is None else speed.answer_tokens
     return Prediction(
         ttft_s=prefill + step,
-        tpot_s=step / gain,
+        tpot_s=step / gain + churn_s(cost, load - ask.sequences, prompts, answers),
         source=Source.PROFILE,
         best_ttft_s=prefill + idle,
         best_tpot_s=idle / gain,

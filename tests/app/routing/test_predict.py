@@ -28,13 +28,16 @@ def test_the_last_minute_predicts_its_95th_percentiles() -> None:
 
 
 def test_the_cost_model_predicts_at_the_load() -> None:
-    """Plain, 8 sequences, 100 prompt tokens: prefill 0.07 s, step 0.024 s; idle 0.0205 s."""
+    """Plain, 8 sequences, 100 prompt tokens: prefill 0.07 s, step 0.024 s; idle 0.0205 s.
+
+    Beside it 7 others take turns, each with a prompt of 0.05 s in the time of an answer of 100 tokens.
+    """
     found = predict(Role.PLAIN, 8, ASK, PROFILED)
 
     assert (found.source, found.ttft_s, found.tpot_s) == (
         Source.PROFILE,
         pytest.approx(0.094),
-        pytest.approx(0.024),
+        pytest.approx(0.024 + 7 * 0.0005),
     )
     assert (found.best_ttft_s, found.best_tpot_s) == (pytest.approx(0.0905), pytest.approx(0.0205))
 
@@ -43,11 +46,26 @@ def test_drafts_gain_in_the_speculative_pool_only() -> None:
     """A step there gives the predicted tokens, and at least one."""
     ask = replace(ASK, tokens_per_step=2.0)
 
-    assert predict(Role.SPECULATIVE, 8, ask, PROFILED).tpot_s == pytest.approx(0.022)
+    assert predict(Role.SPECULATIVE, 8, ask, PROFILED).tpot_s == pytest.approx(0.0255)
     assert predict(Role.SPECULATIVE, 8, replace(ask, tokens_per_step=0.5), PROFILED).tpot_s == pytest.approx(
-        0.044
+        0.0475
     )
-    assert predict(Role.PLAIN, 8, ask, PROFILED).tpot_s == pytest.approx(0.024)
+    assert predict(Role.PLAIN, 8, ask, PROFILED).tpot_s == pytest.approx(0.0275)
+
+
+def test_long_prompts_of_others_hold_up_the_batch() -> None:
+    """By their mean length of late; alone at a replica nothing does."""
+    speeds = {Role.SPECULATIVE: PoolSpeed(answer_tokens=50.0, prompt_tokens=400.0)}
+    rules = replace(PROFILED, speeds=speeds)
+    ask = replace(ASK, tokens_per_step=2.0)
+    alone = predict(Role.SPECULATIVE, 1, ask, rules)
+    among = predict(Role.SPECULATIVE, 3, ask, replace(rules, speeds={}))
+    assert alone.tpot_s == alone.best_tpot_s
+    full = predict(Role.SPECULATIVE, 3, ask, rules).tpot_s
+    assert full is not None
+    assert among.tpot_s is not None
+    # Two others with 400 tokens of prompt per 50 of answer, against 100 per 256 where nothing is known.
+    assert full - among.tpot_s == pytest.approx(2 * 0.0005 * (400 / 50 - 100 / 256), rel=0.02)
 
 
 def test_half_of_the_answer_is_context() -> None:
