@@ -37,6 +37,8 @@ def register() -> None:
 
 def _guard() -> None:
     """Mend vLLM in this process; an engine that cannot be mended serves as it is, and says so."""
+    if "vllm" not in sys.modules:
+        return  # vLLM imports itself before its plugins
     try:
         from deployments.vllm_guards import guard_top_k_under_speculation  # noqa: PLC0415  # in a child only
 

@@ -291,6 +291,7 @@ def command(port: int, settings: Path) -> list[str]:
     return [sys.executable, str(FAKE), "--port", str(port), "--settings", str(settings)]
 
 
+@pytest.mark.long
 def test_a_run_calibrates_switches_measures_and_leaves_its_results(tmp_path: Path) -> None:
     """Against a process that answers like the service, obeys its files, and refuses one sample."""
     plan = Plan(1, Window(2.5, 0.3, 0.3), 0.5, 2, (Condition.CLASSES, Condition.CLASSES_BACKFILL))

@@ -84,6 +84,7 @@ def test_moves_of_unequal_accelerators_stay_in_the_budget(tmp_path: Path) -> Non
         )
 
 
+@pytest.mark.long
 def test_moves_there_and_back_lose_nothing(service: Service) -> None:
     """3+1, 1+3, 3+1 under open streams: none is cut, no token is missing, the budget holds."""
     before = newest(service.status())

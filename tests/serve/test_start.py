@@ -105,7 +105,7 @@ def test_an_engine_that_refuses_its_settings_ends_the_start(tmp_path: Path) -> N
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("start_s", [15.0, pytest.param(300.0, marks=pytest.mark.long)])
+@pytest.mark.parametrize("start_s", [6.0, pytest.param(300.0, marks=pytest.mark.long)])
 def test_a_slow_start_is_not_a_failure(tmp_path: Path, start_s: float) -> None:
     """Case E7: while engines load, the ingress says 503 with Retry-After; no restart loop; then it serves."""
     slow = {"simulation": {"start_s": start_s}}
@@ -183,6 +183,7 @@ def test_nothing_is_left_after_a_stop(tmp_path: Path, number: signal.Signals) ->
         free.bind(("127.0.0.1", running.port))
 
 
+@pytest.mark.long
 def test_the_end_of_ray_is_said_and_leaves_nothing(tmp_path: Path) -> None:
     """kill -9 of the raylet: one message with a mend, exit code 1 within 20 s, no replica or engine left."""
     running = Service(tmp_path, settings(speculative={"replicas": 1}, plain={"replicas": 1}))
