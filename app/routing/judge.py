@@ -96,7 +96,8 @@ def _against(
 ) -> Verdict | None:
     """What stands against a replica with room that has `load` sequences, and this prediction."""
     if option.in_time and not _own_pool_by_recent(option, ask, rules):
-        missed = prediction.miss(rules.tiers.get(ask.tier, NO_RULES), strict=strict)
+        at_home = option.role is OWN_POOL[ask.tier]
+        missed = prediction.miss(rules.tiers.get(ask.tier, NO_RULES), strict=strict, at_home=at_home)
         if missed is not None:
             return missed
     if option.reserved and not option.only and _hurts_interactive(option, load + ask.sequences, ask, rules):

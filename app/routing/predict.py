@@ -31,13 +31,19 @@ class Prediction:
     source: Source
     best_ttft_s: float | None = None
     best_tpot_s: float | None = None
+    churn_s: float = 0.0  # of `tpot_s`: what the prompts of others cost
 
-    def miss(self, objective: TierRules, *, strict: bool = False) -> Verdict | None:
+    def miss(self, objective: TierRules, *, strict: bool = False, at_home: bool = False) -> Verdict | None:
         """Which objective would be missed, if any.
 
         One that even an idle replica would miss says nothing, unless `strict`: no waiting would help.
+        Nor do the prompts of others `at_home`, in the tier's own pool: its limit keeps them few, and their
+        cost is a mean that would turn requests away which most often are in time.
         """
-        if _misses(self.tpot_s, None if strict else self.best_tpot_s, objective.tpot_s):
+        tpot_s = self.tpot_s
+        if tpot_s is not None and at_home:
+            tpot_s -= self.churn_s
+        if _misses(tpot_s, None if strict else self.best_tpot_s, objective.tpot_s):
             return Verdict.WOULD_MISS_TPOT
         if _misses(self.ttft_s, None if strict else self.best_ttft_s, objective.ttft_s):
             return Verdict.WOULD_MISS_TTFT
@@ -87,12 +93,14 @@ def _by_cost(role: Role, cost: StepCost, load: int, ask: Ask, rules: RoutingRule
     prefill = prefill_s(cost, ask.prompt_tokens)
     prompts = ask.prompt_tokens if speed.prompt_tokens is None else speed.prompt_tokens
     answers = answer if speed.answer_tokens is None else speed.answer_tokens
+    churn = churn_s(cost, load - ask.sequences, prompts, answers)
     return Prediction(
         ttft_s=prefill + step,
-        tpot_s=step / gain + churn_s(cost, load - ask.sequences, prompts, answers),
+        tpot_s=step / gain + churn,
         source=Source.PROFILE,
         best_ttft_s=prefill + idle,
         best_tpot_s=idle / gain,
+        churn_s=churn,
     )
 
 
