@@ -60,6 +60,7 @@ def test_kill_of_a_replica(service: Service) -> None:
     print(f"engine gone after {gone_s:.1f} s, replacement ready after at most {whole_s:.0f} s")
 
 
+@pytest.mark.long
 def test_kill_of_the_engine_core(service: Service) -> None:
     """kill -9 of EngineCore: an error event on each stream, the slot free within 5 s."""
     victim = service.replicas("plain")[0]
@@ -74,6 +75,7 @@ def test_kill_of_the_engine_core(service: Service) -> None:
         assert stream.join(120).complete
 
 
+@pytest.mark.long
 def test_the_serve_controller_dies_and_real_engines_survive(service: Service) -> None:
     """kill -9 of the Serve controller: the same replicas serve on (a closed log handler would stop them)."""
     before = {pool: service.replicas(pool)[0]["pid"] for pool in ("speculative", "plain")}

@@ -242,6 +242,7 @@ def test_leaving_clients_stop_the_engine(service: Service) -> None:
     service.wait(service.idle, 10, "both engines idle")
 
 
+@pytest.mark.long
 def test_eight_streams_at_once(service: Service) -> None:
     """Mixed tiers at once: every stream ends complete with the tokens that were asked for."""
     body = chat("Tell a story", max_tokens=48, ignore_eos=True, stream_options={"include_usage": True})

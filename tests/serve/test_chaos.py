@@ -222,6 +222,7 @@ def test_kill_of_the_ingress_loses_only_its_own_streams(service: Service) -> Non
     }
 
 
+@pytest.mark.long
 def test_kill_of_the_proxy(service: Service) -> None:
     """kill -9 of Serve's proxy: connections break, a new proxy serves within 30 s, no replica is hurt."""
     service.processes("ray::ProxyActor")[0].kill()
