@@ -145,7 +145,7 @@ async def test_a_snapshot_carries_the_policys_rules(controller: Controller) -> N
     await controller.report(sent(finished=[msgspec.to_builtins(finished_request(str(n))) for n in range(20)]))
     routing = msgspec.convert(await controller.snapshot("ingress"), Snapshot).routing
     assert routing is not None
-    standard = replace(RoutingRules().tiers[Tier.STANDARD], ttft_s=10, tpot_s=0.2)
+    standard = replace(RoutingRules().tiers[Tier.STANDARD], ttft_s=15, tpot_s=0.4)
     assert (standard, "unmeasured") == (routing.tiers[Tier.STANDARD], routing.limits_from)
     assert (7.0, None) == (
         routing.speeds[Role.PLAIN].answer_tokens,
