@@ -36,6 +36,7 @@ def eight(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
         4,
         4,
         most=8,
+        admission={tier: {"deadlineSeconds": 60, "maxWaiting": 1000} for tier in ("interactive", "standard")},
         behavior={way: {"selectPolicy": "Disabled"} for way in ("scaleUp", "scaleDown")},
     )
     configured = settings(**pools, ingresses=2)
@@ -99,7 +100,7 @@ def test_a_burst_is_spread(eight: Service, tier: str, count: int, own: str, most
     assert {(200,): count} == by(hits, "status"), by(hits, "status", "code")
     found = spread(hits)
     print(tier, found, by(hits, "pool", "reason"), dict(watch.most))
-    for counts in filter(None, found.values()):
+    for counts in (counts for counts in found.values() if sum(counts) >= 8):  # a few say nothing
         assert len(counts) == 4, found
         assert counts[-1] <= 2 * counts[0], found
     assert count / 4 <= sum(found[own]) <= most, found
