@@ -24,7 +24,8 @@ from benchmarks.control_fleet import FLEET
 from benchmarks.control_report import HEAD, TARGETS, Growth, Loaded, Ticks, figures, page, rate_rows
 from benchmarks.errors import UnfitError
 from benchmarks.path import Progress
-from benchmarks.results import Verdict, Written, number, write_results
+from benchmarks.results import Written, write_results
+from benchmarks.showing import show_figures
 
 MEMORY_NEEDED = 3 << 30  # Ray with four processes of ours, with room
 GROWTH_TICKS = 100_000
@@ -89,14 +90,7 @@ def show(console: Console, rates: list[Loaded], found: dict[str, float], written
     for row in rate_rows(rates):
         table.add_row(*row)
     console.print(table)
-    colours = {Verdict.HOLDS: "green", Verdict.MISSED: "red", Verdict.NOT_MEASURED: "yellow"}
-    for name, value in found.items():
-        words, style = f"{name} {number(value)}", ""
-        if name in TARGETS:
-            (sign, bound), verdict = TARGETS[name], written.verdicts[name]
-            words, style = f"{words}, target {sign} {number(bound)}: {verdict.value}", colours[verdict]
-        console.print(words, style=style, highlight=False, soft_wrap=True)
-    console.print(f"written: {written.json} and {written.markdown.name}", highlight=False, soft_wrap=True)
+    show_figures(console, found, found, TARGETS, written)
 
 
 def bench(plan: Plan, console: Console) -> int:

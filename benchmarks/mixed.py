@@ -18,9 +18,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import psutil
-from rich import box
 from rich.console import Console
-from rich.table import Table
 
 from benchmarks.command import run
 from benchmarks.errors import UnfitError
@@ -33,7 +31,8 @@ from benchmarks.mixed_run import START_S, STOP_S, Asked, Bench, expected_s
 from benchmarks.mixed_service import Command, Service, serve_command
 from benchmarks.mixed_tables import HEAD, Run, comparison_rows, condition_rows
 from benchmarks.path import Progress
-from benchmarks.results import RESULTS, Verdict, Written, number, write_results
+from benchmarks.results import RESULTS, Written, write_results
+from benchmarks.showing import show_figures, show_table
 
 # Ray, two engines and this process; as much as `make serve` asks for.
 MEMORY_NEEDED: Final = {"vllm": 15 << 29, "simulated": 3 << 30}
@@ -105,25 +104,12 @@ def save(path: Path, blocks: Sequence[Block]) -> None:
 
 def show(console: Console, found: Run, written: Written) -> None:
     """Print the tables."""
-    _table(console, "Conditions, mean of the rounds", HEAD, condition_rows(found))
-    _table(console, "Compared", ("", "value", "95 % from", "to"), comparison_rows(found.compared))
+    show_table(console, "Conditions, mean of the rounds", HEAD, condition_rows(found))
+    show_table(console, "Compared", ("", "value", "95 % from", "to"), comparison_rows(found.compared))
     for line in sentences(found):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
-    colours = {Verdict.HOLDS: "green", Verdict.MISSED: "red", Verdict.NOT_MEASURED: "yellow"}
-    for name, (sign, bound) in targets(found.found).items():
-        verdict = written.verdicts[name]
-        words = f"{name} {number(found.found.get(name))}, target {sign} {number(bound)}: {verdict.value}"
-        console.print(words, style=colours[verdict], highlight=False, soft_wrap=True)
-    console.print(f"written: {written.json} and {written.markdown.name}", highlight=False, soft_wrap=True)
-
-
-def _table(console: Console, title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    table = Table(title=title, box=box.SIMPLE)
-    for index, name in enumerate(head):
-        table.add_column(name, justify="right" if index else "left")
-    for row in rows:
-        table.add_row(*row)
-    console.print(table)
+    judged = targets(found.found)
+    show_figures(console, judged, found.found, judged, written)
 
 
 def bench_with(asked: Asked, command: Command, console: Console) -> int:

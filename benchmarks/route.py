@@ -13,17 +13,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import psutil
-from rich import box
 from rich.console import Console
-from rich.table import Table
 
 from benchmarks.command import run
 from benchmarks.path import Progress
-from benchmarks.results import Verdict, Written, number, write_results
+from benchmarks.results import Written, write_results
 from benchmarks.route_fleet import LARGE, SETTINGS
 from benchmarks.route_prompts import Body, bodies, taking_turns
 from benchmarks.route_report import HEAD, TARGETS, Timed, figures, page, rows
 from benchmarks.route_run import measure
+from benchmarks.showing import show_figures, show_table
 
 BODIES = 40  # different ones of each kind
 BUSY = 25  # per cent of the CPU that others use, above which p99 is theirs
@@ -65,20 +64,8 @@ def measure_all(
 
 def show(console: Console, timed: list[Timed], found: dict[str, float], written: Written) -> None:
     """Print the tables."""
-    table = Table(title="Own decision code per request", box=box.SIMPLE)
-    for title in HEAD:
-        table.add_column(title, justify="left" if title == HEAD[0] else "right")
-    for row in rows(timed):
-        table.add_row(*row)
-    console.print(table)
-    colours = {Verdict.HOLDS: "green", Verdict.MISSED: "red", Verdict.NOT_MEASURED: "yellow"}
-    for name, value in found.items():
-        words, style = f"{name} {number(value)}", ""
-        if name in TARGETS:
-            (sign, bound), verdict = TARGETS[name], written.verdicts[name]
-            words, style = f"{words}, target {sign} {number(bound)}: {verdict.value}", colours[verdict]
-        console.print(words, style=style, highlight=False, soft_wrap=True)
-    console.print(f"written: {written.json} and {written.markdown.name}", highlight=False, soft_wrap=True)
+    show_table(console, "Own decision code per request", HEAD, rows(timed))
+    show_figures(console, found, found, TARGETS, written)
 
 
 def bench(plan: Plan, console: Console) -> int:

@@ -16,13 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from rich import box
 from rich.console import Console
-from rich.table import Table
 
 from benchmarks.command import run
 from benchmarks.errors import BenchError
-from benchmarks.results import RESULTS, Verdict, Written, number, write_results
+from benchmarks.results import RESULTS, Written, write_results
+from benchmarks.showing import show_figures, show_table
 from benchmarks.workload_analysis import Answered, joined
 from benchmarks.workload_ask import ask_all
 from benchmarks.workload_lines import Line, lines_of, read_lines
@@ -73,24 +72,10 @@ def measure(plan: Plan, prompts: Sequence[Prompt], console: Console) -> list[Lin
 def show(console: Console, answers: Sequence[Answered], found: dict[str, float], written: Written) -> None:
     """Print the tables."""
     head, rows = confusion(answers)
-    _table(console, "Categories of the data, and our classes", head, rows)
-    _table(console, "Tokens per step", CLASS_HEAD, class_rows(answers))
-    _table(console, "What tells where drafts pay", PREDICTOR_HEAD, predictor_rows(answers))
-    colours = {Verdict.HOLDS: "green", Verdict.MISSED: "red", Verdict.NOT_MEASURED: "yellow"}
-    for name, (sign, bound) in TARGETS.items():
-        verdict = written.verdicts[name]
-        words = f"{name} {number(found.get(name))}, target {sign} {number(bound)}: {verdict.value}"
-        console.print(words, style=colours[verdict], highlight=False, soft_wrap=True)
-    console.print(f"written: {written.json} and {written.markdown.name}", highlight=False, soft_wrap=True)
-
-
-def _table(console: Console, title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    table = Table(title=title, box=box.SIMPLE)
-    for index, name in enumerate(head):
-        table.add_column(name, justify="right" if index else "left")
-    for row in rows:
-        table.add_row(*row)
-    console.print(table)
+    show_table(console, "Categories of the data, and our classes", head, rows)
+    show_table(console, "Tokens per step", CLASS_HEAD, class_rows(answers))
+    show_table(console, "What tells where drafts pay", PREDICTOR_HEAD, predictor_rows(answers))
+    show_figures(console, TARGETS, found, TARGETS, written)
 
 
 def bench(plan: Plan, console: Console) -> int:
