@@ -43,9 +43,9 @@ PREPARE := prepare-base prepare-cpu prepare-dev
 
 help:
 	@echo 'make serve                   install what is missing, then serve on http://127.0.0.1:$(PORT)'
-	@echo '                             first time about 5 min (1.1 GB to download, 4.3 GB on disk), later 1 min'
+	@echo '                             first time about 5 min (1.1 GB to download, 4.6 GB on disk), later 1 min'
 	@echo 'make serve ENGINE=simulated  the same service on a simulated engine, without vLLM and torch'
-	@echo '                             first time about 1 min (0.15 GB to download, 0.5 GB on disk), later 20 s'
+	@echo '                             first time about 1 min (0.2 GB to download, 0.8 GB on disk), later 20 s'
 	@echo 'make demo                    a mixed load for 75 s on the service at PORT, or on one that it starts'
 	@echo '                             and stops; about 4 min, the first time as long as serve on top'
 	@echo 'make install                 only install what serve needs, about 3 min'

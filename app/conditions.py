@@ -1,14 +1,23 @@
-"""Conditions of the status: each true, false, or null while it is unknown; in Kubernetes' shape."""
+"""Conditions of the status: each true, false, or null while it is unknown; in Kubernetes' shape.
+
+All but those of `BAD_WHEN_TRUE` are true while all is well, and those of `INFORMATION` are never a fault.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Any, Final
 
 from autoscaling.decisions import MoveState
+from autoscaling.profile import ProfileState
+from autoscaling.profiling.findings import PoolAnswer
 from autoscaling.types import Role
 
 Condition = dict[str, Any]
+PROFILE_STALE: Final = "ProfileStale"
+ONE_POOL_ENOUGH: Final = "OnePoolEnough"
+BAD_WHEN_TRUE: Final = frozenset({PROFILE_STALE})
+INFORMATION: Final = frozenset({ONE_POOL_ENOUGH})
 
 
 def conditions(
@@ -25,16 +34,27 @@ def conditions(
         _in_budget(found),
         _moves_on_time(found),
         _state_kept(found),
+        _profile_stale(found),
+        _one_pool_enough(found),
     ]
 
 
-def _condition(kind: str, status: bool | None, good: str, bad: str, message: str = "") -> Condition:
-    reason = "Unknown" if status is None else good if status else bad
+def at_fault(kind: str, status: bool | None) -> bool:
+    """Whether a condition with this status says that something is to be mended."""
+    return kind not in INFORMATION and status is (kind in BAD_WHEN_TRUE)
+
+
+def _condition(
+    kind: str, status: bool | None, when_true: str, when_false: str, message: str = ""
+) -> Condition:
+    """`message` is for the status that is at fault; of information it is for both."""
+    reason = "Unknown" if status is None else when_true if status else when_false
+    told = at_fault(kind, status) or (kind in INFORMATION and status is not None)
     return {
         "type": kind,
         "status": status,
         "reason": reason,
-        "message": message if status is False else "",
+        "message": message if told else "",
         "since": None,
     }
 
@@ -134,3 +154,34 @@ def _state_kept(found: Mapping[str, Any]) -> Condition:
     problem = found.get("store_problem")
     known = "store_problem" in found
     return _condition("StateKept", problem is None if known else None, "Kept", "CannotWrite", str(problem))
+
+
+def _profile_stale(found: Mapping[str, Any]) -> Condition:
+    """Whether the profile was measured for something else than what is served."""
+    profile = found.get("profile") or {}
+    differences, state = profile.get("differences"), profile.get("state")
+    none = state == ProfileState.NONE
+    status = None if differences is None else bool(differences)
+    words = (
+        f"{profile.get('path')}: {'; '.join(differences or ())}: limits are unmeasured and predictions do "
+        "without it until it fits; run `twinpool bench` again"
+    )
+    return _condition(
+        PROFILE_STALE, False if none else status, "Differs", "NoProfile" if none else "Fits", words
+    )
+
+
+def _one_pool_enough(found: Mapping[str, Any]) -> Condition:
+    """Whether one pool sells as much as two, by the measured profile and the objective of interactive."""
+    answer = (found.get("profile") or {}).get("two_pools")
+    if answer is None:
+        return _condition(ONE_POOL_ENOUGH, None, "", "")
+    margin = "" if answer["margin"] is None else f", {answer['margin']:g} times the next best"
+    words = f"{answer['answer'].replace('_', ' ')} at {answer['tpot_seconds']:g} s per token{margin}"
+    return _condition(
+        ONE_POOL_ENOUGH,
+        answer["answer"] != PoolAnswer.TWO_POOLS,
+        "OnePool",
+        "TwoPools",
+        f"by the profile the best is {words}",
+    )

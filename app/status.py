@@ -13,7 +13,7 @@ from autoscaling.types import Tier
 
 SCHEMA_VERSION = 1
 OF_A_TIER = ("attainment", "ttft_p95_seconds", "tpot_p95_seconds", "queued")
-FALLBACK = "fallback"  # decisions rest on the limits per replica, not on a fitted cost model
+FALLBACK = "fallback"  # of a controller that does not say: no cost model is fitted
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ def service_status(
             "last_tick": found.get("last_tick"),
             "failed_ticks": found.get("failed_ticks"),
             "snapshot_age_seconds": None if age is None else round(age, 3),
-            "model": None if known is None else FALLBACK,
+            "model": None if known is None else found.get("model", FALLBACK),
             "epoch": found.get("epoch"),
             "state": found.get("state_store"),
         },

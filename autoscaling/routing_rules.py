@@ -32,10 +32,12 @@ class TierRules:
 
 @dataclass(frozen=True, slots=True)
 class StepCost:
-    """Seconds of one engine step of a pool: base + per_token * (B * (1 + K) + P) + per_context * B * S.
+    """Seconds of one engine step of a pool.
 
-    B sequences, K drafted tokens each, P prefill tokens that share the step, S context tokens each;
-    drafting adds `draft_s` per step.
+    With N = B * (1 + drafted) tokens, P prefill tokens that share the step, and B * S context tokens:
+    base + per_token * N + per_prefill * P + per_context * B * S + past_hinge * max(0, N + P - hinge),
+    and where something is drafted
+    draft + per_draft * K + draft_per_token * N + draft_per_context * B * S.
     """
 
     base_s: float
@@ -43,6 +45,13 @@ class StepCost:
     per_context_s: float = 0.0
     draft_s: float = 0.0
     draft_length: int = 0  # K
+    per_draft_s: float = 0.0  # of each draft token in turn: a drafter that works one after the other
+    draft_per_token_s: float = 0.0
+    draft_per_context_s: float = 0.0
+    drafted: float | None = None  # mean draft tokens per sequence and step; None: K, every step drafts fully
+    per_prefill_s: float | None = None  # of a prompt's token; None: as any other
+    hinge_tokens: float = 0.0  # tokens per step from which more of them cost more
+    past_hinge_s: float = 0.0  # of each token beyond, on top of the others
 
 
 @dataclass(frozen=True, slots=True)

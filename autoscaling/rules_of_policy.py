@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -10,7 +10,8 @@ from autoscaling.decisions import PolicyInForce, PoolRules
 from autoscaling.policy import CapacityPolicy, TierObjective
 from autoscaling.policy_in_force import pool_objective
 from autoscaling.policy_routing import TierWaiting
-from autoscaling.profile import MEAN, Profile, usable
+from autoscaling.profile import MEAN, Profile
+from autoscaling.profile_match import Served, measured, prior
 from autoscaling.routing_rules import LimitsFrom, PoolSpeed, RoutingRules, TierRules
 from autoscaling.step_cost import largest_batch
 from autoscaling.types import Role, Tier
@@ -22,16 +23,16 @@ LARGEST_BATCH = 100_000  # as many as the policy's own limits go up to
 def routing_rules(
     policy: CapacityPolicy,
     profile: Profile | None,
-    fingerprint: str | None,
+    served: Served,
     speeds: Mapping[Role, PoolSpeed],
     gains: Mapping[str, float] = NO_GAINS,
 ) -> RoutingRules:
     """What the ingresses obey under a policy.
 
-    `fingerprint` is of the served model: a profile of another one counts as none.  `gains` are tokens per
-    step by class of the last hour, which win over the profile's.
+    A profile of anything but what is `served` tells no costs and no gains.  `gains` are tokens per step by
+    class of the last hour, which win over the profile's.
     """
-    spec, found = policy.spec, usable(profile, fingerprint)
+    spec, found = policy.spec, measured(profile, served)
     objectives, admission = spec.objectives, spec.admission
     limits = [measured_limit(role, pool_objective(policy, role).tpot_seconds, found) for role in Role]
     return RoutingRules(
@@ -52,27 +53,56 @@ def routing_rules(
     )
 
 
-def with_measured_limits(policy: PolicyInForce, profile: Profile | None) -> PolicyInForce:
-    """The policy with the limits of a profile of the served model; as it is without one."""
-    if profile is None:
-        return policy
-    return replace(policy, pools={role: _measured(role, policy.pools[role], profile) for role in Role})
+def with_measured_limits(policy: PolicyInForce, profile: Profile | None, served: Served) -> PolicyInForce:
+    """The policy with the limits of a profile of what is served; as it is without one.
+
+    A profile of something else lowers the soft limits where its own would be lower, and raises none.
+    """
+    if (found := measured(profile, served)) is not None:
+        return _with_pools(policy, found, _measured)
+    if (found := prior(profile, served)) is not None:
+        return _with_pools(policy, found, _lowered)
+    return policy
+
+
+def limits_from(policy: PolicyInForce) -> dict[Role, LimitsFrom]:
+    """What the limit of each pool rests on, in a policy that `with_measured_limits` has made."""
+    return {
+        role: LimitsFrom.UNMEASURED if rules.measured_limit is None else LimitsFrom.PROFILE
+        for role, rules in policy.pools.items()
+    }
 
 
 def measured_limit(role: Role, tpot_s: float | None, profile: Profile | None) -> int | None:
-    """The largest batch of a pool that keeps an objective; None without objective or measurement.
+    """The largest batch of a pool that keeps an objective and whose context fits; None when unmeasured.
 
     Never below 1: a pool that misses its objective with one sequence still has to serve.
     """
     cost = None if profile is None else profile.costs.get(role)
     if profile is None or cost is None or tpot_s is None:
         return None
-    tokens = profile.tokens_per_step[MEAN] if cost.draft_length > 0 else 1.0
-    return max(1, largest_batch(cost, tpot_s, profile.context_tokens, tokens, LARGEST_BATCH))
+    tokens = profile.tokens_per_step.get(MEAN) if cost.draft_length > 0 else 1.0
+    if tokens is None:
+        return None
+    most, fit = LARGEST_BATCH, profile.kv_cache_tokens.get(role)
+    if fit is not None and profile.context_tokens > 0:
+        most = min(most, int(fit / profile.context_tokens))
+    return max(1, largest_batch(cost, tpot_s, profile.context_tokens, tokens, most))
+
+
+def _with_pools(
+    policy: PolicyInForce, profile: Profile, change: Callable[[Role, PoolRules, Profile], PoolRules]
+) -> PolicyInForce:
+    return replace(policy, pools={role: change(role, policy.pools[role], profile) for role in Role})
 
 
 def _measured(role: Role, rules: PoolRules, profile: Profile) -> PoolRules:
     return replace(rules, measured_limit=measured_limit(role, rules.tpot_s, profile))
+
+
+def _lowered(role: Role, rules: PoolRules, profile: Profile) -> PoolRules:
+    limits = (rules.soft_limit, measured_limit(role, rules.tpot_s, profile))
+    return replace(rules, soft_limit=min((limit for limit in limits if limit is not None), default=None))
 
 
 def _tier(objective: TierObjective, waiting: TierWaiting) -> TierRules:

@@ -20,10 +20,23 @@ def step_s(
 
     `draft_length` stands in for the cost's own; with 0 nothing is drafted.
     """
-    drafted = cost.draft_length if draft_length is None else draft_length
-    tokens = sequences * (1 + drafted) + prefill_tokens
-    step = cost.base_s + cost.per_token_s * tokens + cost.per_context_s * (sequences * context_tokens)
-    return step + cost.draft_s if drafted > 0 else step
+    length = cost.draft_length if draft_length is None else draft_length
+    decoded = sequences * (1 + drafted_tokens(cost, length))
+    context = sequences * context_tokens
+    step = cost.base_s + cost.per_token_s * decoded + _per_prefill_s(cost) * prefill_tokens
+    step += cost.per_context_s * context
+    step += cost.past_hinge_s * max(0.0, decoded + prefill_tokens - cost.hinge_tokens)
+    if length > 0:
+        step += cost.draft_s + cost.per_draft_s * length
+        step += cost.draft_per_token_s * decoded + cost.draft_per_context_s * context
+    return step
+
+
+def drafted_tokens(cost: StepCost, draft_length: int) -> float:
+    """Mean draft tokens per sequence and step at K, in proportion to those at the cost's own K."""
+    if cost.drafted is None or cost.draft_length == 0:
+        return float(draft_length)
+    return cost.drafted * draft_length / cost.draft_length
 
 
 def tpot_s(cost: StepCost, sequences: float, context_tokens: float, tokens_per_step: float) -> float:
@@ -37,7 +50,7 @@ def churn_s(cost: StepCost, others: float, prompt_tokens: float, answer_tokens: 
     While one sequence generates an answer, each place beside it is taken over about once, and a prompt holds
     up the whole batch.
     """
-    return max(0.0, others) * cost.per_token_s * prompt_tokens / max(1.0, answer_tokens)
+    return max(0.0, others) * _per_prefill_s(cost) * prompt_tokens / max(1.0, answer_tokens)
 
 
 def prefill_s(cost: StepCost, prompt_tokens: float, sequences: float = 0, context_tokens: float = 0) -> float:
@@ -63,3 +76,7 @@ def largest_batch(
         else:
             high = middle - 1
     return low
+
+
+def _per_prefill_s(cost: StepCost) -> float:
+    return cost.per_token_s if cost.per_prefill_s is None else cost.per_prefill_s

@@ -45,6 +45,10 @@ class Capabilities:
     fingerprint: str  # model_fingerprint, hex
     cores: tuple[int, ...] = ()  # leased CPU cores; empty on an accelerator
     oversubscribed: bool = False  # another replica holds the same cores
+    device: str | None = None  # kind of accelerator or CPU
+    kv_cache_tokens: int | None = None  # tokens that fit at once
+    tensor_parallel: int | None = None  # accelerators that share the model
+    draft: str | None = None  # draft model, by content where it is a folder; None without one
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,6 +11,7 @@ from typing import Final
 from app.demo.answers import Answer, in_time
 from autoscaling.route_reasons import RouteReason
 from autoscaling.types import Tier
+from benchmarks.intervals import Interval, difference, ratio
 from benchmarks.mixed_plan import OBJECTIVES, Condition, Window
 from benchmarks.mixed_records import Recorded, reason_of
 from benchmarks.quantiles import percentile
@@ -21,8 +21,6 @@ LOSS, SPILLED = "backfill_interactive_attainment_loss", "spilled_in_time_share"
 OVER_TIER, GAIN = "classes_over_tier_in_time_tokens", "backfill_batch_gain"
 TARGETS: Final[Mapping[str, Target]] = {LOSS: ("<=", 0.05), SPILLED: (">=", 0.9)}
 PROMISED: Final = (Tier.INTERACTIVE, Tier.STANDARD)
-# Student's t at 97.5 %, by degrees of freedom from 1; later ones are hardly smaller.
-T975: Final = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,19 +31,6 @@ class Block:
     condition: Condition
     answers: Sequence[Answer]
     window: Window
-
-
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """A value and where it lies with 95 %, by what differs between rounds; None with one round."""
-
-    value: float
-    low: float | None = None
-    high: float | None = None
-
-    def holds(self, value: float) -> bool:
-        """Whether `value` may be the true one."""
-        return self.low is None or self.high is None or self.low <= value <= self.high
 
 
 def met(answer: Answer) -> bool | None:
@@ -67,32 +52,6 @@ def attainment(answers: Iterable[Answer], tier: Tier) -> float | None:
     """The share that kept its objectives; None without any that can be judged."""
     verdicts = [found for one in answers if one.tier is tier and (found := met(one)) is not None]
     return sum(verdicts) / len(verdicts) if verdicts else None
-
-
-def ratio(pairs: Sequence[tuple[float, float]]) -> Interval | None:
-    """The second over the first, all rounds together, by the ratio estimator; None when the first are 0."""
-    below = sum(first for first, _ in pairs)
-    if below <= 0:
-        return None
-    value = sum(second for _, second in pairs) / below
-    spread = _half_width([(second - value * first) * len(pairs) / below for first, second in pairs])
-    return Interval(value) if spread is None else Interval(value, max(0.0, value - spread), value + spread)
-
-
-def difference(pairs: Sequence[tuple[float, float]]) -> Interval | None:
-    """The mean of first - second over rounds; None without rounds."""
-    if not pairs:
-        return None
-    each = [first - second for first, second in pairs]
-    value, spread = statistics.fmean(each), _half_width(each)
-    return Interval(value) if spread is None else Interval(value, value - spread, value + spread)
-
-
-def _half_width(values: Sequence[float]) -> float | None:
-    if len(values) < 2:
-        return None
-    t = T975[min(len(values) - 1, len(T975)) - 1]
-    return t * statistics.stdev(values) / math.sqrt(len(values))
 
 
 def paired(blocks: Sequence[Block], one: Condition, other: Condition) -> list[tuple[Block, Block]]:

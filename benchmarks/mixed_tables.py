@@ -8,8 +8,9 @@ from typing import Final
 
 from autoscaling.route_reasons import RouteReason
 from autoscaling.types import Role, Tier
+from benchmarks.intervals import Interval
 from benchmarks.mixed_calibrate import Calibration
-from benchmarks.mixed_figures import GAIN, LOSS, OVER_TIER, Block, Interval, of_condition, reasons, routed
+from benchmarks.mixed_figures import GAIN, LOSS, OVER_TIER, Block, of_condition, reasons, routed
 from benchmarks.mixed_plan import Condition
 from benchmarks.mixed_records import Recorded
 from benchmarks.results import number

@@ -20,7 +20,9 @@ from autoscaling.demand import Demand
 from autoscaling.latencies import Latencies
 from autoscaling.observations import Observations
 from autoscaling.observe import observe
-from autoscaling.types import Role, ServeStates
+from autoscaling.profile_match import Served, served
+from autoscaling.rules_of_policy import limits_from
+from autoscaling.types import ReplicaState, Role, ServeStates
 from deployments.config import ControllerSettings
 from deployments.control_memory import ControlMemory
 from deployments.control_shadow import evaluate_shadow, would_differ
@@ -29,7 +31,7 @@ from deployments.default_policy import world
 from deployments.kept_state import State
 from deployments.policy_book import PolicyBook, PolicyEvent
 from deployments.policy_source import Seen
-from deployments.policy_use import acting_policy, default_policy
+from deployments.policy_use import acting_document, acting_policy, default_policy
 from deployments.profile_source import ProfileSource
 
 logger = logging.getLogger("ray.serve")
@@ -127,7 +129,7 @@ class ControlLoop:
             # Of another application: its sizes are not this one's.
             state.memory = Memory(moves=state.memory.moves, decisions=state.memory.decisions)
         state.profile = self._ports.profile.profile
-        state.fingerprint = self._observations.served_fingerprint()
+        state.served = self._served()
         policy = acting_policy(state, self.default, wall, now)
         state.observation = self._observe(policy, now, wall)
         before, former_policy, former_shadow = state.decision, state.policy, state.shadow
@@ -185,9 +187,14 @@ class ControlLoop:
         """The monotonic clock of this life."""
         return self._ports.now()
 
-    def profile_status(self) -> dict[str, str | None]:
-        """The profile's part of the status JSON."""
-        return self._ports.profile.status(self.state.fingerprint)
+    def profile_status(self) -> dict[str, object]:
+        """The profile's part of the status JSON, and which pools' limits rest on it."""
+        state = self.state
+        objective = acting_document(state, self.default).spec.objectives.interactive.tpot_seconds
+        found = self._ports.profile.status(state.served, objective)
+        limits = None if state.policy is None else limits_from(state.policy)
+        words = None if limits is None else {role.value: source.value for role, source in limits.items()}
+        return found | {"limits": words}
 
     async def keep(self, kind: str, fields: dict[str, object], changed: tuple[str, ...]) -> None:
         """One audit line and the state; `changed` are the state's fields that the line is about."""
@@ -208,6 +215,17 @@ class ControlLoop:
         if found is not None:
             self.serve = found
             self._ran = self._ran or any(pool.running_ids for pool in found.pools.values())
+
+    def _served(self) -> Served:
+        """What runs, of the one model that may be served."""
+        return served(
+            self._observations.served_fingerprint(),
+            (
+                seen.report.capabilities
+                for seen in self._observations.newest()
+                if seen.report.state is ReplicaState.RUNNING
+            ),
+        )
 
     def _poll(self) -> Seen | None:
         self._ports.profile.poll()

@@ -11,6 +11,7 @@ from autoscaling.decisions import Decision, Hold, Memory, Move, Observation, Pol
 from autoscaling.moves import in_flight
 from autoscaling.overrides import Override
 from autoscaling.profile import Profile
+from autoscaling.profile_match import Served
 from deployments.kept_state import MOVES_KEPT, State
 from deployments.policy_book import PolicyBook
 
@@ -29,8 +30,8 @@ class ControlState:
     moves: list[dict[str, Any]] = field(default_factory=list)  # oldest first
     observation: Observation | None = None
     policy: PolicyInForce | None = None
-    profile: Profile | None = None  # the last good one, of whatever model
-    fingerprint: str | None = None  # of the model that is served; None while no replica has told
+    profile: Profile | None = None  # the last good one, of whatever was measured
+    served: Served = field(default_factory=Served)  # by the reports of this tick
     decision: Decision | None = None
     shadow: Decision | None = None  # of the revision that is only evaluated
     moves_ended: dict[str, int] = field(default_factory=dict)  # by state, since this life began

@@ -9,6 +9,7 @@ from autoscaling.instants import rfc3339
 from autoscaling.moves import in_flight
 from autoscaling.overrides import Override, active, from_policy
 from autoscaling.policy_in_force import precedence_words
+from autoscaling.profile_match import fitted
 from autoscaling.schedules import next_change
 from autoscaling.types import (
     DRAINING_STATES,
@@ -23,6 +24,9 @@ from deployments.policy_use import Default, acting_document
 
 Plain = dict[str, Any]
 MOVES_SHOWN = 20
+# What limits and predictions rest on.
+FITTED = "fitted"  # on measured costs of both pools, which have passed the quality gate
+FALLBACK = "fallback"  # on limits that somebody has set, at least for one pool
 ACCELERATOR_STATES = (*STARTING_STATES, *RUNNING_STATES, *DRAINING_STATES)
 
 
@@ -48,6 +52,7 @@ def control_status(
         "last_tick": None if state.ticked_wall is None else rfc3339(state.ticked_wall),
         "ticks": state.ticks,
         "failed_ticks": state.failures,
+        "model": FITTED if fitted(state.profile, state.served) else FALLBACK,
         "moves_ended": dict(state.moves_ended),
         "policy": policy_status(settings, state),
         "precedence": None if state.policy is None else precedence_words(state.policy),

@@ -30,6 +30,10 @@ class EngineStartError(EngineError):
     """The engine did not come up; a new attempt may succeed."""
 
 
+class DraftLengthError(EngineError):
+    """The draft length stays as it is; the message says why."""
+
+
 @dataclass(slots=True)
 class EngineGauges:
     """What the engine last said about itself; `None` until it has."""
@@ -40,14 +44,30 @@ class EngineGauges:
     last_step_at: float | None = None  # time.monotonic() of the newest engine step
 
 
+@dataclass(frozen=True, slots=True)
+class StepRecord:
+    """One engine step; tokens and sequences are counts."""
+
+    at: float  # time.monotonic() when the engine had done it
+    step_s: float | None  # since the step before; None unless all its sequences took part in that one
+    sequences: int  # that decoded
+    started: int  # that got their first token
+    prompt_tokens: int  # of prompts that were completed, cached ones left out
+    decode_tokens: int  # that came out, first tokens left out
+    drafts: int
+    drafted: int
+    accepted: int
+
+
 @dataclass(slots=True)
 class EngineRecorder:
-    """Where an engine writes its counters and finished-request records."""
+    """Where an engine writes its counters, steps and finished-request records."""
 
     gauges: EngineGauges = field(default_factory=EngineGauges)
     totals: EngineTotals = field(default_factory=EngineTotals)
     errors: int = 0  # records that could not be read; shown, never raised into the engine
     on_finished: Callable[[FinishedRequest], None] = lambda _record: None
+    on_step: Callable[[StepRecord], None] | None = None  # of the bench; nothing is made for it without
 
 
 class Engine(Protocol):

@@ -17,6 +17,7 @@ from prometheus_client.core import Metric
 from autoscaling.left_out import Told
 from autoscaling.mixed_versions import read_load
 from autoscaling.observations import Seen
+from autoscaling.profile_match import Served
 from autoscaling.request_book import JOIN_S, RequestBook, Rules
 from autoscaling.request_fleet import Fleet
 from autoscaling.request_record import as_fields
@@ -80,7 +81,7 @@ class Ledger:
         return routing_rules(
             acting_document(state, loop.default),
             state.profile,
-            state.fingerprint,
+            state.served,
             {role: loop.latencies.speed(role, now) for role in Role},
             self.book.gains.tokens_per_step(now),
         )
@@ -118,4 +119,4 @@ class Ledger:
 
     def _tiers(self) -> Rules:
         """The tiers' objectives of the policy that acts."""
-        return routing_rules(acting_document(self._loop.state, self._loop.default), None, None, {}).tiers
+        return routing_rules(acting_document(self._loop.state, self._loop.default), None, Served(), {}).tiers

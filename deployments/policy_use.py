@@ -8,7 +8,6 @@ from autoscaling.decisions import Hold, HoldBy, PolicyInForce
 from autoscaling.policy import CapacityPolicy
 from autoscaling.policy_file import read_policy
 from autoscaling.policy_in_force import in_force
-from autoscaling.profile import usable
 from autoscaling.rules_of_policy import with_measured_limits
 from deployments.config import ControllerSettings
 from deployments.control_state import ControlState
@@ -79,4 +78,4 @@ def shadow_policy(state: ControlState, wall: float) -> PolicyInForce | None:
 
 
 def _with_profile(state: ControlState, policy: PolicyInForce) -> PolicyInForce:
-    return with_measured_limits(policy, usable(state.profile, state.fingerprint))
+    return with_measured_limits(policy, state.profile, state.served)

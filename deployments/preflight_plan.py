@@ -47,9 +47,9 @@ class Fetch:
 
 
 FETCH = {
-    "base": Fetch(packages=89, download_mb=150, disk_mb=540, minutes=1),
-    "cpu": Fetch(packages=180, download_mb=1000, disk_mb=3950, minutes=3),
-    "dev": Fetch(packages=199, download_mb=1030, disk_mb=4070, minutes=3),
+    "base": Fetch(packages=98, download_mb=210, disk_mb=780, minutes=1),
+    "cpu": Fetch(packages=188, download_mb=1050, disk_mb=4170, minutes=3),
+    "dev": Fetch(packages=207, download_mb=1080, disk_mb=4290, minutes=3),
 }
 FLAVOURS = tuple(FETCH)
 # The wheel, the GGUF taken out of it and the converted model lie side by side for a moment.

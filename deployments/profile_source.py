@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autoscaling.instants import rfc3339
-from autoscaling.profile import Profile, ProfileError, ProfileState, read_profile, usable
+from autoscaling.profile import Profile, ProfileError, ProfileState, read_profile
+from autoscaling.profile_match import Served, differences, doubts, fitted, pools_at
 
 MAX_BYTES = 1 << 20  # a ConfigMap holds no more
 
@@ -62,40 +63,62 @@ class ProfileSource:
 
     @property
     def profile(self) -> Profile | None:
-        """The last good profile, of whatever model; None when there is no file."""
+        """The last good profile, of whatever was measured; None when there is no file."""
         return self._known.profile
 
-    def state(self, fingerprint: str | None) -> ProfileState | None:
-        """What becomes of the profile while this model is served; None while that is not known."""
+    def state(self, served: Served) -> ProfileState | None:
+        """What becomes of the profile beside what is served; None while that is not known."""
         known = self._known
         if self._path is not None and self._taken is None:
             return None  # nobody has looked yet
-        if known.profile is None and known.error is None:
-            return ProfileState.NONE
         if known.error is not None:
             return ProfileState.INVALID
-        if fingerprint is None:
+        if known.profile is None:
+            return ProfileState.NONE
+        found = differences(known.profile, served)
+        if found is None:
             return None
-        fits = usable(known.profile, fingerprint) is not None
-        return ProfileState.MEASURED if fits else ProfileState.STALE
+        return ProfileState.STALE if found else ProfileState.MEASURED
 
-    def status(self, fingerprint: str | None) -> dict[str, str | None]:
-        """The profile's part of the status JSON; unknown is None.  `error` says what to do."""
-        known, state = self._known, self.state(fingerprint)
-        error = known.error
-        if state is ProfileState.NONE and self._path is not None:
-            error = f"{self._path}: there is no such file: limits are unmeasured until it is there"
-        if state is ProfileState.STALE and known.profile is not None:
-            error = (
-                f"{self._path}: of model {known.profile.fingerprint}, but {fingerprint} is served: "
-                "limits are unmeasured until it is measured anew"
-            )
+    def status(self, served: Served, tpot_s: float | None) -> dict[str, object]:
+        """The profile's part of the status JSON; unknown is None.  `error` says what to do.
+
+        `tpot_s` is the objective of interactive requests, for which `two_pools` is the answer.
+        """
+        known, state = self._known, self.state(served)
+        profile = known.profile
+        found = None if profile is None else differences(profile, served)
+        answer = pools_at(profile, tpot_s) if profile is not None and fitted(profile, served) else None
         return {
             "path": None if self._path is None else str(self._path),
             "state": None if state is None else state.value,
-            "made_at": None if known.profile is None else rfc3339(known.profile.made_at),
-            "error": error,
+            "made_at": None if profile is None else rfc3339(profile.made_at),
+            "differences": None if found is None else list(found),
+            "error": self._error(state, served),
+            "two_pools": None
+            if answer is None
+            else {
+                "tpot_seconds": answer.tpot_s,
+                "answer": answer.answer.value,
+                "margin": None if answer.margin is None else round(answer.margin, 4),
+            },
         }
+
+    def _error(self, state: ProfileState | None, served: Served) -> str | None:
+        known = self._known
+        if state is ProfileState.INVALID or self._path is None:
+            return known.error
+        if state is ProfileState.NONE:
+            return f"{self._path}: there is no such file: limits are unmeasured until it is there"
+        if known.profile is None:
+            return None
+        if found := differences(known.profile, served):
+            return (
+                f"{self._path}: measured for something else: {'; '.join(found)}: "
+                "limits are unmeasured; run `twinpool bench` again"
+            )
+        words = "; ".join(doubts(known.profile))
+        return f"{self._path}: {words}; run `twinpool bench` again" if words else None
 
     def _judge(self, look: _Look) -> _Known:
         if look.data is None:

@@ -9,12 +9,21 @@ import json
 import os
 import sys
 import types
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from autoscaling.types import Capabilities, Role
+from deployments import vllm_draft_length
 from deployments.config import EngineSettings
-from deployments.engine import ASGIApp, EngineConfigError, EngineRecorder, EngineStartError
+from deployments.device import cpu_device
+from deployments.engine import (
+    ASGIApp,
+    DraftLengthError,
+    EngineConfigError,
+    EngineRecorder,
+    EngineStartError,
+)
 from deployments.fingerprint import model_fingerprint
 from deployments.process_tree import ProcessMark, engine_processes, kill, wait_gone
 from deployments.speculation_limits import NOT_UNDER_SPECULATION
@@ -23,6 +32,8 @@ from deployments.vllm_plugin import PARENT_ENV
 SPECULATION_MEND = (
     "mend engine.speculative_config of the speculative pool (method, model, num_speculative_tokens)"
 )
+
+LENGTH_TABLE = "num_speculative_tokens_per_batch_size"
 
 
 def prepare_environment(cores: tuple[int, ...]) -> None:
@@ -146,7 +157,28 @@ class VLLMEngine:
         await init_app_state(self._engine, app.state, args, tasks)
         app.state.server = types.SimpleNamespace()  # vLLM's error handler sets should_exit on it
         self._app = app
-        self._capabilities = self._describe(config, __version__)
+        table = await self._draft_lengths()
+        self._capabilities = self._describe(config, __version__, adjustable=bool(table))
+
+    async def _draft_lengths(self) -> list[int]:
+        """The table of draft lengths in force; empty where K is fixed, or EngineCore does not answer to it."""
+        if not (self._settings.speculative_config or {}).get(LENGTH_TABLE):
+            return []
+        try:
+            return list(await self._engine.engine_core.call_utility_async(vllm_draft_length.GET))
+        except Exception as error:  # vLLM wraps what EngineCore says
+            print(f"the draft length is not adjustable: {_first_line(error)}", file=sys.stderr)  # noqa: T201
+            return []
+
+    async def set_draft_lengths(self, table: Sequence[int]) -> None:
+        """Draft `table[b]` tokens while b sequences run, from the next step on; index 0 is not used.
+
+        Raises DraftLengthError when K is fixed, or for a table that this engine cannot take.
+        """
+        try:
+            await self._engine.engine_core.call_utility_async(vllm_draft_length.SET, list(table))
+        except Exception as error:
+            raise DraftLengthError(_first_line(error)) from error
 
     def _refusal(self, error: Exception) -> str:
         reason = _first_line(error)
@@ -154,7 +186,7 @@ class VLLMEngine:
             return f"vLLM refuses the draft: {reason} ({SPECULATION_MEND})"
         return f"vLLM refuses the engine settings: {reason} (mend the engine section of pool {self._role})"
 
-    def _describe(self, config: Any, version: str) -> Capabilities:
+    def _describe(self, config: Any, version: str, *, adjustable: bool) -> Capabilities:
         s = self._settings
         speculation = s.speculative_config
         model = config.model_config
@@ -167,7 +199,7 @@ class VLLMEngine:
             draft_length_max=0
             if speculation is None
             else int(config.speculative_config.num_speculative_tokens),
-            draft_length_adjustable=False,  # needs the live draft-length handshake, which is not built yet
+            draft_length_adjustable=adjustable,
             max_model_len=int(model.max_model_len),
             max_num_seqs=s.max_num_seqs,
             refuses=() if speculation is None else NOT_UNDER_SPECULATION,
@@ -176,7 +208,18 @@ class VLLMEngine:
             fingerprint=model_fingerprint(_model_folder(self._model), str(model.dtype), model.quantization),
             cores=self._cores,
             oversubscribed=self._oversubscribed,
+            device=self._device(),
+            kv_cache_tokens=getattr(config.cache_config, "kv_cache_size_tokens", None),
+            tensor_parallel=s.tensor_parallel_size,
+            draft=None if speculation is None else _draft(speculation.get("model"), str(model.dtype)),
         )
+
+    def _device(self) -> str:
+        from vllm.platforms import current_platform  # noqa: PLC0415
+
+        if current_platform.is_cpu():
+            return cpu_device(len(self._cores))
+        return str(current_platform.get_device_name())
 
     def unfinished(self) -> int:
         """Requests inside vLLM's output processor: queued, prefilling or decoding."""
@@ -216,6 +259,13 @@ def _model_folder(model: str) -> Path:
     from huggingface_hub import snapshot_download  # noqa: PLC0415
 
     return Path(snapshot_download(model, local_files_only=True))
+
+
+def _draft(model: Any, dtype: str) -> str | None:
+    """The draft model: by content where it is a folder, else its name; None for a method without one."""
+    if not isinstance(model, str):
+        return None
+    return model_fingerprint(Path(model), dtype, None) if Path(model).is_dir() else model
 
 
 def _is_about_speculation(text: str) -> bool:

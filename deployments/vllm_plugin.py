@@ -36,13 +36,15 @@ def register() -> None:
 
 
 def _guard() -> None:
-    """Mend vLLM in this process; an engine that cannot be mended serves as it is, and says so."""
+    """Mend vLLM in this process, and make K adjustable; one that cannot be serves as it is, and says so."""
     if "vllm" not in sys.modules:
         return  # vLLM imports itself before its plugins
     try:
-        from deployments.vllm_guards import guard_top_k_under_speculation  # noqa: PLC0415  # in a child only
+        from deployments import vllm_draft_length  # noqa: PLC0415  # in a child only
+        from deployments.vllm_guards import guard_top_k_under_speculation  # noqa: PLC0415
 
         guard_top_k_under_speculation()
+        vllm_draft_length.register()
     except (ImportError, AttributeError) as error:
         sys.stderr.write(f"twinpool: vLLM is not as expected, a guard is left out: {error}\n")
 

@@ -10,7 +10,9 @@ from typing import Any
 from vllm.v1.metrics.loggers import StatLoggerBase
 
 from autoscaling.types import EngineTotals, FinishedRequest
-from deployments.engine import EngineRecorder
+from deployments.engine import EngineRecorder, StepRecord
+
+SAME_MOMENT_S = 1e-6
 
 
 def stat_logger_factory(recorder: EngineRecorder) -> Callable[..., StatLoggerBase]:
@@ -68,8 +70,29 @@ def take(recorder: EngineRecorder, scheduler_stats: Any, iteration_stats: Any, n
         totals, steps=totals.steps + 1, longest_step_s=max(totals.longest_step_s, step_s)
     )
     gauges.last_step_at = now
+    if recorder.on_step is not None and iteration_stats is not None:
+        recorder.on_step(_step(scheduler_stats, iteration_stats, now))
     for finished in getattr(iteration_stats, "finished_requests", ()):
         _finish(recorder, finished)
+
+
+def _step(scheduler_stats: Any, iteration_stats: Any, now: float) -> StepRecord:
+    latencies = iteration_stats.inter_token_latencies_iter
+    first = len(iteration_stats.time_to_first_tokens_iter)
+    drafts = getattr(scheduler_stats, "spec_decoding_stats", None)
+    # The engine's own clock: one step has given all its sequences their tokens at the same moment.
+    together = bool(latencies) and max(latencies) - min(latencies) < SAME_MOMENT_S
+    return StepRecord(
+        at=now,
+        step_s=max(latencies) if together else None,
+        sequences=len(latencies),
+        started=first,
+        prompt_tokens=iteration_stats.prompt_token_stats.computed,
+        decode_tokens=max(0, iteration_stats.num_generation_tokens - first),
+        drafts=getattr(drafts, "num_drafts", 0),
+        drafted=getattr(drafts, "num_draft_tokens", 0),
+        accepted=getattr(drafts, "num_accepted_tokens", 0),
+    )
 
 
 def _with_drafts(totals: EngineTotals, drafts: Any) -> EngineTotals:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from app.cli.bench import bench
 from app.cli.demo import demo
 from app.cli.hold import hold, release
 from app.cli.output import OK
@@ -40,7 +41,7 @@ def options(
     """Serve one model from a speculative and a plain pool of vLLM replicas."""
 
 
-for command in (serve, demo, status, why, hold, release):
+for command in (serve, demo, bench, status, why, hold, release):
     cli.command()(command)
 cli.add_typer(override, name="override")
 cli.add_typer(policy, name="policy")

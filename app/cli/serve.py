@@ -68,6 +68,10 @@ def serve(
         Path | None,
         typer.Option(help="Policy file: how capacity moves between the pools; taken anew when it changes."),
     ] = None,
+    profile: Annotated[
+        Path | None,
+        typer.Option(help="Profile file, as `twinpool bench` writes it; taken anew when it changes."),
+    ] = None,
     slots: Annotated[
         int | None,
         typer.Option(
@@ -105,6 +109,7 @@ def serve(
         slots,
         state_dir,
         record,
+        profile,
     )
     try:
         wanted = load(options)

@@ -42,6 +42,7 @@ class Options:
     slots: int | None = None
     state_dir: str | None = None
     record: Path | None = None
+    profile: Path | None = None
 
     def overrides(self) -> dict[str, Any]:
         """What was said, in the shape of the settings; raises SettingsError."""
@@ -59,6 +60,7 @@ class Options:
             state_dir=self.state_dir,
             policy=None if self.policy is None else str(self.policy),
             record_dir=None if self.record is None else str(self.record),
+            profile=None if self.profile is None else str(self.profile),
         )
         return service | {k: v for k, v in found.items() if v}
 

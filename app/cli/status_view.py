@@ -11,6 +11,8 @@ from rich.text import Text
 from app.cli import durations
 from app.cli.output import UNKNOWN, labelled, show, show_clock, show_time, table
 from app.cli.status_changes import changes
+from app.conditions import INFORMATION, at_fault
+from autoscaling.profile import ProfileState
 
 SHORTEST_ID = 6  # characters of a replica id; more only where two begin alike
 # Their own lines say the same and more.
@@ -64,7 +66,8 @@ def _policy(found: dict[str, Any]) -> Iterator[Row]:
     profile = found.get("profile")
     if profile and profile.get("path"):
         yield "profile", Text(f"{show(profile.get('state'))}  {profile['path']}")
-        if profile.get("error"):
+        # What a stale one differs in is told by its condition.
+        if profile.get("error") and profile.get("state") != ProfileState.STALE:
             yield "", Text(profile["error"], style="yellow")
 
 
@@ -109,9 +112,12 @@ def _capacity(found: dict[str, Any]) -> Iterator[Row]:
 def _conditions(conditions: list[dict[str, Any]]) -> Iterator[Row]:
     listed = [item for item in conditions if item["type"] not in SAID_ABOVE]
     for item in listed:
-        if item["status"] is False:
-            yield "not true", Text(f"{item['type']}: {item['message'] or item['reason']}", style="yellow")
-    unknown = [item["type"] for item in listed if item["status"] is None]
+        words = f"{item['type']}: {item['message'] or item['reason']}"
+        if at_fault(item["type"], item["status"]):
+            yield "not true" if item["status"] is False else "true", Text(words, style="yellow")
+        elif item["type"] in INFORMATION and item["status"]:
+            yield "note", Text(words)
+    unknown = [item["type"] for item in listed if item["status"] is None and item["type"] not in INFORMATION]
     if unknown:
         yield "unknown", Text(", ".join(unknown))
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from autoscaling.types import EngineTotals, FinishedRequest
-from deployments.engine import EngineRecorder, EngineStartError
+from deployments.engine import EngineRecorder, EngineStartError, StepRecord
 from deployments.simulated.frames import (
     LENGTH_BYTES,
     Abort,
@@ -135,9 +135,11 @@ class Child:
         gauges = self._recorder.gauges
         gauges.running, gauges.waiting = update.running, update.waiting
         gauges.kv_cache_usage = update.kv_cache_usage
-        self._recorder.totals = _totals(update.counters)
+        before, self._recorder.totals = self._recorder.totals, _totals(update.counters)
         if update.stepped:
             gauges.last_step_at = time.monotonic()
+            if self._recorder.on_step is not None:
+                self._recorder.on_step(_step(update, before, self._recorder.totals, gauges.last_step_at))
         for output in update.outputs:
             if output.finish_reason is None:
                 generation = self._open.get(output.key)
@@ -169,6 +171,22 @@ def _totals(counters: Counters) -> EngineTotals:
     for name in ("accepted_per_position", "drafted_per_position"):
         values[name] = tuple(values[name])
     return EngineTotals(**values)
+
+
+def _step(update: Update, before: EngineTotals, after: EngineTotals, now: float) -> StepRecord:
+    decoding = after.request_steps - before.request_steps
+    prompt = after.prefill_tokens - before.prefill_tokens
+    return StepRecord(
+        at=now,
+        step_s=update.step_s,
+        sequences=decoding,
+        started=sum(output.tokens > 0 for output in update.outputs) - decoding,
+        prompt_tokens=prompt,
+        decode_tokens=after.decode_tokens - before.decode_tokens,
+        drafts=after.drafts - before.drafts,
+        drafted=after.drafted - before.drafted,
+        accepted=after.accepted - before.accepted,
+    )
 
 
 async def _end(process: Process) -> str:

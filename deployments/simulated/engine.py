@@ -84,6 +84,9 @@ def _capabilities(settings: EngineSettings, role: Role) -> Capabilities:
         per_request_metrics=speculative,
         models=settings.served_names,
         fingerprint=hashlib.sha256(model.encode()).hexdigest(),
+        device="simulated",
+        kv_cache_tokens=settings.kv_cache_memory_bytes // KV_BYTES_PER_TOKEN,
+        tensor_parallel=settings.tensor_parallel_size,
     )
 
 

@@ -111,6 +111,7 @@ class Update(msgspec.Struct, frozen=True, tag="update", array_like=True):
     waiting: int
     kv_cache_usage: float
     counters: Counters
+    step_s: float = 0.0  # what the step was to take; 0 between steps
 
 
 ToChild = Configure | Add | Abort

@@ -97,12 +97,14 @@ class Scheduler:
                 outputs.append(self._write(sequence, 1 + accepted, now))
                 counters.request_steps += 1
                 counters.decode_tokens += outputs[-1].tokens
-        return self.update(True, outputs)
+        return self.update(True, outputs, step.seconds)
 
-    def update(self, stepped: bool, outputs: list[Output]) -> Update:
+    def update(self, stepped: bool, outputs: list[Output], step_s: float = 0.0) -> Update:
         """Report outputs with the state of the queues."""
         usage = min(1.0, sum(s.context for s in self._running) / self._config.kv_capacity)
-        return Update(stepped, outputs, len(self._running), len(self._waiting), usage, self._counters)
+        return Update(
+            stepped, outputs, len(self._running), len(self._waiting), usage, self._counters, step_s
+        )
 
     def _wait(self, sequence: Sequence) -> None:
         heapq.heappush(self._waiting, (sequence.rank, sequence))

@@ -271,6 +271,34 @@ def test_what_has_a_line_of_its_own_is_no_finding() -> None:
     assert any(line.startswith("HOLD") for line in lines)
 
 
+def test_a_condition_that_is_bad_when_it_is_true() -> None:
+    """It is shown while it is true and not while it is false; the line of the profile does not repeat it."""
+    stale = {"type": "ProfileStale", "status": True, "reason": "Differs", "message": "m", "since": None}
+    profile = {"path": "/p.json", "state": "stale", "error": "the same again"}
+
+    code, lines = shown(FULL | {"conditions": [stale], "profile": profile})
+    sound = shown(FULL | {"conditions": [stale | {"status": False}], "profile": profile})[1]
+
+    assert 0 == code
+    assert "true      ProfileStale: m" in lines
+    assert "profile   stale  /p.json" in lines
+    assert not any("the same again" in line for line in lines)
+    assert not any("ProfileStale" in line for line in sound)
+
+
+def test_information_is_no_fault() -> None:
+    """One pool is enough: a note while it is so, nothing while it is not or nobody knows."""
+    enough = {"type": "OnePoolEnough", "status": True, "reason": "OnePool", "message": "m", "since": None}
+
+    code, lines = shown(FULL | {"conditions": [enough]})
+
+    assert 0 == code
+    assert "note      OnePoolEnough: m" in lines
+    for status in (False, None):
+        others = shown(FULL | {"conditions": [enough | {"status": status}]})[1]
+        assert not any("OnePoolEnough" in line for line in others)
+
+
 def test_unknown_is_a_dash() -> None:
     """Before anything is known nothing is shown as zero; not ready is exit code 1."""
     code, lines = shown(NOTHING_KNOWN)
@@ -420,10 +448,10 @@ def test_tiers_are_shown_when_anything_is_known() -> None:
 
 def test_a_profile_has_a_line() -> None:
     """Its state and path, and what is wrong with it; none when there is none."""
-    profile = {"path": "/p.yaml", "state": "stale", "error": "of another model"}
+    profile = {"path": "/p.yaml", "state": "invalid", "error": "not JSON"}
     _, lines = shown(NOTHING_KNOWN | {"profile": profile})
-    place = lines.index("profile   stale  /p.yaml")
-    assert "          of another model" == lines[place + 1]
+    place = lines.index("profile   invalid  /p.yaml")
+    assert "          not JSON" == lines[place + 1]
     for none in (None, {"path": None, "state": "none", "error": None}):
         _, lines = shown(NOTHING_KNOWN | {"profile": none})
         assert not [line for line in lines if line.startswith("profile")]

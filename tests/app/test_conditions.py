@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from app.conditions import conditions
+from app.conditions import at_fault, conditions
 from autoscaling.types import Role
 
 TYPES = [
@@ -20,7 +20,17 @@ TYPES = [
     "WithinBudget",
     "MovesOnTime",
     "StateKept",
+    "ProfileStale",
+    "OnePoolEnough",
 ]
+FALSE_WHEN_WELL = {"ProfileStale", "OnePoolEnough"}
+ANSWER = {"tpot_seconds": 0.05, "answer": "two_pools", "margin": 1.3}
+PROFILE: dict[str, Any] = {
+    "path": "/p.json",
+    "state": "measured",
+    "differences": [],
+    "two_pools": ANSWER,
+}
 GOOD: dict[str, Any] = {
     "pools": {"plain": {"replicas": [{"model_fingerprint": "f"}]}},
     "policy": {"last_error": None},
@@ -28,6 +38,7 @@ GOOD: dict[str, Any] = {
     "budget": {"accelerators": 4, "used": 4, "surge": 0},
     "moves": [],
     "store_problem": None,
+    "profile": PROFILE,
 }
 MOVE = {"id": "m7", "state": "done", "waiting_for": None}
 
@@ -45,12 +56,18 @@ def said(kind: str, **changes: Any) -> tuple[bool | None, str, str]:
 
 
 def test_all_is_well() -> None:
-    """Every condition is there once, true, without a message, in Kubernetes' shape."""
+    """Every condition is there once, none is at fault, and only information has words.
+
+    All but two are true; all are in Kubernetes' shape.
+    """
     every = conditions(GOOD, tuple(Role), stopping=False, reachable=True)
     assert TYPES == [item["type"] for item in every]
     for item in every:
         assert {"type", "status", "reason", "message", "since"} == set(item)
-        assert (True, "", None) == (item["status"], item["message"], item["since"])
+        kind = item["type"]
+        assert (kind not in FALSE_WHEN_WELL, None) == (item["status"], item["since"])
+        assert (kind == "OnePoolEnough") is bool(item["message"])
+        assert not at_fault(kind, item["status"])
         assert item["reason"].isidentifier()
 
 
@@ -65,6 +82,8 @@ def test_before_the_controllers_first_word() -> None:
         "WithinBudget",
         "MovesOnTime",
         "StateKept",
+        "ProfileStale",
+        "OnePoolEnough",
     ] == unknown
     assert {("Unknown", "")} == {(every[kind]["reason"], every[kind]["message"]) for kind in unknown}
 
@@ -180,3 +199,76 @@ def test_a_late_move_that_came_to_its_end(
 def test_a_state_that_cannot_be_written() -> None:
     """The store's own words."""
     assert (False, "CannotWrite", "the disk is full") == said("StateKept", store_problem="the disk is full")
+
+
+def test_a_stale_profile() -> None:
+    """True is bad here: what differs, what follows and what to do; also while a bad edit hides it."""
+    for state in ("stale", "invalid"):
+        profile = PROFILE | {"state": state, "differences": ["device was cpu, the plain pool has H200"]}
+        assert said("ProfileStale", profile=profile) == (
+            True,
+            "Differs",
+            "/p.json: device was cpu, the plain pool has H200: limits are unmeasured and predictions do "
+            "without it until it fits; run `twinpool bench` again",
+        )
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, (False, "Fits", "")),
+        ({"state": "none", "differences": None}, (False, "NoProfile", "")),
+        ({"state": None, "differences": None}, (None, "Unknown", "")),
+        ({"state": "invalid", "differences": None}, (None, "Unknown", "")),
+    ],
+)
+def test_a_profile_that_is_not_stale(changes: dict[str, Any], expected: tuple[bool | None, str, str]) -> None:
+    """It fits, or there is none, or nobody knows."""
+    assert expected == said("ProfileStale", profile=PROFILE | changes)
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (
+            ANSWER,
+            (
+                False,
+                "TwoPools",
+                "by the profile the best is two pools at 0.05 s per token, 1.3 times the next best",
+            ),
+        ),
+        (
+            ANSWER | {"answer": "one_plain_pool", "margin": None},
+            (True, "OnePool", "by the profile the best is one plain pool at 0.05 s per token"),
+        ),
+        (
+            ANSWER | {"answer": "one_speculative_pool", "margin": 1.0},
+            (
+                True,
+                "OnePool",
+                "by the profile the best is one speculative pool at 0.05 s per token, 1 times the next best",
+            ),
+        ),
+        (None, (None, "Unknown", "")),
+    ],
+)
+def test_whether_one_pool_is_enough(
+    answer: dict[str, Any] | None, expected: tuple[bool | None, str, str]
+) -> None:
+    """Which configuration and by how much; null where the profile does not say."""
+    assert expected == said("OnePoolEnough", profile=PROFILE | {"two_pools": answer})
+
+
+@pytest.mark.parametrize(
+    ("kind", "faults"),
+    [
+        ("StateKept", [False, True, False]),
+        ("ProfileStale", [True, False, False]),
+        ("OnePoolEnough", [False, False, False]),
+        ("OfAnotherVersion", [False, True, False]),
+    ],
+)
+def test_what_is_a_fault(kind: str, faults: list[bool]) -> None:
+    """False, but for a condition that is bad when it is true and for information; unknown never is."""
+    assert faults == [at_fault(kind, status) for status in (True, False, None)]

@@ -85,13 +85,21 @@ def test_where_the_controller_keeps_its_things(tmp_path: Path, monkeypatch: pyte
         found.slots,
     )
     found = load(
-        Options(settings=file, policy=Path("own.yaml"), state_dir="own", record=Path("records"), slots=5)
+        Options(
+            settings=file,
+            policy=Path("own.yaml"),
+            state_dir="own",
+            record=Path("records"),
+            slots=5,
+            profile=Path("p.json"),
+        )
     )
-    assert (f"{tmp_path}/own.yaml", f"{tmp_path}/own", f"{tmp_path}/records", 5) == (
+    assert (f"{tmp_path}/own.yaml", f"{tmp_path}/own", f"{tmp_path}/records", 5, f"{tmp_path}/p.json") == (
         found.policy,
         found.state_dir,
         found.record_dir,
         found.slots,
+        found.profile,
     )
 
 

@@ -84,7 +84,7 @@ def test_the_shape() -> None:
 
 
 def test_with_both_pools() -> None:
-    """Ready, every condition holds, and the pools are what the controller said."""
+    """Ready, every condition holds, and the pools are what the controller said; its silence is a fallback."""
     known = Known({"pools": POOLS, "epoch": 7}, 9.5)
     found = status(members(Role.SPECULATIVE, Role.PLAIN, now=8.0), known, reachable=True, now=10.0)
     assert found["ready"] is True
@@ -92,6 +92,7 @@ def test_with_both_pools() -> None:
     assert found["pools_age_seconds"] == 0.5
     assert found["controller"]["reachable"] is True
     assert found["controller"]["snapshot_age_seconds"] == 2.0
+    assert found["controller"]["model"] == "fallback"
     assert conditions(found) == {
         "SpeculativePoolServing": (True, "ReplicaAccepting"),
         "PlainPoolServing": (True, "ReplicaAccepting"),
@@ -103,6 +104,8 @@ def test_with_both_pools() -> None:
         "WithinBudget": (None, "Unknown"),
         "MovesOnTime": (None, "Unknown"),
         "StateKept": (None, "Unknown"),
+        "ProfileStale": (None, "Unknown"),
+        "OnePoolEnough": (None, "Unknown"),
     }
     assert {item["message"] for item in found["conditions"]} == {""}
 
@@ -117,6 +120,7 @@ def test_the_controllers_word_is_handed_on() -> None:
     known = Known(
         said
         | {
+            "model": "fitted",
             "pools": POOLS,
             "epoch": 7,
             "last_tick": "2027-01-15T08:00:00Z",
@@ -133,7 +137,7 @@ def test_the_controllers_word_is_handed_on() -> None:
         "last_tick": "2027-01-15T08:00:00Z",
         "failed_ticks": 2,
         "snapshot_age_seconds": 0.0,
-        "model": "fallback",
+        "model": "fitted",
         "epoch": 7,
         "state": "kept in /state",
     }

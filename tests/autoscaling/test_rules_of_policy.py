@@ -9,12 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autoscaling.policy_in_force import in_force
+from autoscaling.profile_match import Served
 from autoscaling.routing_rules import LimitsFrom, PoolSpeed, RoutingRules, TierRules
-from autoscaling.rules_of_policy import measured_limit, routing_rules, with_measured_limits
+from autoscaling.rules_of_policy import limits_from, measured_limit, routing_rules, with_measured_limits
 from autoscaling.step_cost import tpot_s
 from autoscaling.types import Role, Tier
 from tests.autoscaling.good_policy import policy
-from tests.autoscaling.profiles import profile
+from tests.autoscaling.profiles import OF_F, TREE, profile
 
 SPEC, PLAIN = Role.SPECULATIVE, Role.PLAIN
 PROMISED = {"interactive": {"ttftSeconds": 1.0, "tpotSeconds": 0.05}, "standard": {"tpotSeconds": 0.1}}
@@ -22,7 +23,7 @@ PROMISED = {"interactive": {"ttftSeconds": 1.0, "tpotSeconds": 0.05}, "standard"
 
 def test_the_defaults_of_policy_and_rules_are_the_same() -> None:
     """An older controller, which sends no rules, and a policy that says nothing mean the same."""
-    assert RoutingRules() == routing_rules(policy(), None, None, {})
+    assert RoutingRules() == routing_rules(policy(), None, Served(), {})
 
 
 def test_every_value_of_the_policy_arrives() -> None:
@@ -42,7 +43,7 @@ def test_every_value_of_the_policy_arrives() -> None:
             }
         ),
         None,
-        "f",
+        OF_F,
         {SPEC: PoolSpeed(ttft_p95_s=0.5)},
     )
     assert found == RoutingRules(
@@ -63,7 +64,7 @@ def test_every_value_of_the_policy_arrives() -> None:
 
 def test_a_profile_of_the_served_model_tells_costs() -> None:
     """And the limits rest on it."""
-    found = routing_rules(policy({"spec.objectives": PROMISED}), profile(), "f", {})
+    found = routing_rules(policy({"spec.objectives": PROMISED}), profile(), OF_F, {})
     assert (profile().costs, profile().tokens_per_step) == (found.costs, found.tokens_per_step)
     assert "profile" == found.limits_from
 
@@ -72,12 +73,14 @@ def test_a_profile_of_the_served_model_tells_costs() -> None:
 def test_a_profile_of_another_model_tells_nothing(fingerprint: str | None) -> None:
     """Its rules are those without one, also while no model is known."""
     promised = policy({"spec.objectives": PROMISED})
-    assert routing_rules(promised, None, None, {}) == routing_rules(promised, profile(), fingerprint, {})
+    assert routing_rules(promised, None, Served(), {}) == routing_rules(
+        promised, profile(), Served(fingerprint), {}
+    )
 
 
 def test_without_an_objective_the_limits_are_not_measured() -> None:
     """The costs are known all the same."""
-    found = routing_rules(policy({"spec.objectives": {"batch": {"ttftSeconds": 60}}}), profile(), "f", {})
+    found = routing_rules(policy({"spec.objectives": {"batch": {"ttftSeconds": 60}}}), profile(), OF_F, {})
     assert ("unmeasured", profile().costs) == (found.limits_from, found.costs)
 
 
@@ -126,9 +129,9 @@ def test_each_pool_has_the_limit_of_its_own_tier(
     found = in_force(
         policy({"spec.objectives": objectives}), 1, "", overrides=(), hold=None, wall=1_800_000_000.0
     )
-    measured = with_measured_limits(found, profile())
+    measured = with_measured_limits(found, profile(), OF_F)
     assert expected == (measured.pools[SPEC].measured_limit, measured.pools[PLAIN].measured_limit)
-    assert found == with_measured_limits(found, None)
+    assert found == with_measured_limits(found, None, OF_F)
 
 
 @given(st.floats(0.001, 1.0), st.floats(1.0, 5.0), st.integers(0, 4000))
@@ -140,3 +143,84 @@ def test_a_measured_limit_keeps_the_objective(tpot: float, tokens: float, contex
     cost = found.costs[SPEC]
     assert limit == 1 or tpot_s(cost, limit, context, tokens) <= tpot
     assert tpot < tpot_s(cost, limit + 1, context, tokens)
+
+
+# --- memory, refused fits, prescribed acceptance, and what is only a prior
+
+
+def pools(role: str, **changes: Any) -> dict[str, Any]:
+    """The pools of the usual profile, one of them with these changes."""
+    return TREE["pools"] | {role: TREE["pools"][role] | changes}
+
+
+REFUSED = {"points": 9, "error": 0.4, "accepted": False, "refusedBecause": "hold-out error 40 %"}
+
+
+@pytest.mark.parametrize(
+    ("tokens", "context", "expected"),
+    [(10_000, 500, 20), (10_499, 500, 20), (100_000, 500, 70), (400, 500, 1), (400, 0, 70)],
+)
+def test_the_context_of_the_batch_has_to_fit(tokens: int, context: float, expected: int) -> None:
+    """As many sequences of typical context as the KV cache holds, where that is less than the objective's."""
+    found = profile(pools=pools("plain", kvCacheTokens=tokens), contextTokens=context)
+    assert expected == measured_limit(PLAIN, 0.0501, found)
+
+
+def limited(objectives: dict[str, Any], served: Served, soft: int | None = None, **changes: Any) -> Any:
+    """The policy with these objectives and the limits of a profile with these changes."""
+    limits = {} if soft is None else {"spec.pools.plain.limits": {"softInflight": soft}}
+    found = policy({"spec.objectives": objectives} | limits)
+    now = in_force(found, 1, "", overrides=(), hold=None, wall=1_800_000_000.0)
+    return with_measured_limits(now, profile(**changes), served)
+
+
+BOTH = {"interactive": {"tpotSeconds": 0.0501}, "standard": {"tpotSeconds": 0.0501}}
+
+
+def test_the_smaller_memory_counts() -> None:
+    """That of the replicas, where they report less than was measured."""
+    for reported, expected in ((5_000, 10), (50_000, 20)):
+        found = limited(BOTH, Served("f", {}, {PLAIN: reported}), pools=pools("plain", kvCacheTokens=10_000))
+        assert expected == found.pools[PLAIN].measured_limit
+
+
+def test_a_refused_fit_limits_nothing() -> None:
+    """Its pool has neither a measured limit nor a cost; the other pool has both."""
+    refused = pools("plain", fit=REFUSED)
+    found = limited(BOTH, OF_F, pools=refused)
+    assert (28, None) == tuple(found.pools[role].measured_limit for role in Role)
+    assert {SPEC: LimitsFrom.PROFILE, PLAIN: LimitsFrom.UNMEASURED} == limits_from(found)
+    rules = routing_rules(policy({"spec.objectives": BOTH}), profile(pools=refused), OF_F, {})
+    assert {SPEC} == set(rules.costs)
+
+
+def test_prescribed_acceptance_gives_costs_only() -> None:
+    """No limit of the pool that drafts, and no gains; the plain pool and both costs are as measured."""
+    found = limited(BOTH, OF_F, syntheticAcceptance=True)
+    assert (None, 70) == tuple(found.pools[role].measured_limit for role in Role)
+    synthetic = profile(syntheticAcceptance=True)
+    rules = routing_rules(policy({"spec.objectives": BOTH}), synthetic, OF_F, {}, {"code": 1.5})
+    assert (synthetic.costs, {"code": 1.5}) == (rules.costs, rules.tokens_per_step)
+
+
+@pytest.mark.parametrize(("soft", "expected"), [(None, 70), (100, 70), (8, 8)])
+def test_a_stale_profile_only_lowers(soft: int | None, expected: int) -> None:
+    """The soft limit is at most its own; no limit is measured, and nothing is predicted from it."""
+    found = limited(BOTH, Served("other"), soft)
+    assert (None, expected) == (found.pools[PLAIN].measured_limit, found.pools[PLAIN].soft_limit)
+    assert 28 == found.pools[SPEC].soft_limit
+    assert set(limits_from(found).values()) == {LimitsFrom.UNMEASURED}
+    rules = routing_rules(policy({"spec.objectives": BOTH}), profile(), Served("other"), {})
+    assert ({}, {}, "unmeasured") == (rules.costs, rules.tokens_per_step, rules.limits_from)
+
+
+def test_a_doubtful_prior_lowers_nothing() -> None:
+    """A refused fit and prescribed acceptance say nothing of another model either."""
+    found = limited(BOTH, Served("other"), pools=pools("plain", fit=REFUSED), syntheticAcceptance=True)
+    assert (None, None) == tuple(found.pools[role].soft_limit for role in Role)
+
+
+def test_while_no_model_is_known_limits_stay() -> None:
+    """Neither measured nor lowered."""
+    found = limited(BOTH, Served())
+    assert {(None, None)} == {(rules.measured_limit, rules.soft_limit) for rules in found.pools.values()}

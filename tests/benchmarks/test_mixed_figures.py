@@ -17,6 +17,7 @@ from autoscaling.route_reasons import RouteReason
 from autoscaling.routing_rules import StepCost
 from autoscaling.types import Role, Tier
 from benchmarks.errors import BenchError
+from benchmarks.intervals import Interval, difference, ratio
 from benchmarks.mixed import bench_with, measure
 from benchmarks.mixed_calibrate import Calibration
 from benchmarks.mixed_figures import (
@@ -24,12 +25,9 @@ from benchmarks.mixed_figures import (
     LOSS,
     OVER_TIER,
     Block,
-    Interval,
     attainment,
     comparisons,
-    difference,
     figures,
-    ratio,
     reasons,
     routed,
     time_ms,

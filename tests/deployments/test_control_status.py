@@ -54,6 +54,7 @@ async def test_before_anything_is_known(folder: Path) -> None:
         "last_tick": None,
         "ticks": 0,
         "failed_ticks": 0,
+        "model": "fallback",
         "moves_ended": {},
         "policy": {
             "name": None,

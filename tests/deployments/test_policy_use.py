@@ -6,6 +6,7 @@ import hashlib
 
 from autoscaling.decisions import Hold, HoldBy, Memory, Mode
 from autoscaling.overrides import Override
+from autoscaling.profile_match import Served
 from autoscaling.types import Role
 from deployments.control_state import ControlState
 from deployments.default_policy import world
@@ -114,15 +115,16 @@ def test_the_document_behind_it() -> None:
 
 
 def test_a_profile_of_the_served_model_limits_acting_and_shadow() -> None:
-    """By each revision's own objectives; a profile of another model limits nothing."""
+    """By each revision's own objectives; a profile of another model only lowers the soft limit."""
     found = state(
         policy(2, 2, objectives={"interactive": {"tpotSeconds": 0.0501}}),
         policy(2, 2, mode="shadow", objectives={"interactive": {"tpotSeconds": 0.0202}}),
     )
-    found.profile, found.fingerprint = profile(), "f"
+    found.profile, found.served = profile(), Served("f")
     acting, shadow = acting_policy(found, DEFAULT, WALL), shadow_policy(found, WALL)
     assert shadow is not None
     assert (28, 8) == tuple(one.pools[Role.SPECULATIVE].measured_limit for one in (acting, shadow))
     assert acting.pools[Role.PLAIN].measured_limit is None
-    found.fingerprint = "other"
-    assert acting_policy(found, DEFAULT, WALL).pools[Role.SPECULATIVE].measured_limit is None
+    found.served = Served("other")
+    rules = acting_policy(found, DEFAULT, WALL).pools[Role.SPECULATIVE]
+    assert (None, 28) == (rules.measured_limit, rules.soft_limit)

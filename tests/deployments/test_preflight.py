@@ -221,12 +221,12 @@ def test_the_unknown_never_fails() -> None:
 @pytest.mark.parametrize(
     ("venv_gb", "tmp_gb", "cache_gb", "same_disk", "settings"),
     [
-        (5.5, 5.5, 5.5, True, []),
-        (5.2, 5.2, 5.2, True, ["VENV"]),  # 3.95 + 1.0 + 0.46 on one disk
-        (4.0, 1.1, 0.5, False, []),
-        (3.9, 1.1, 0.5, False, ["VENV"]),
-        (4.0, 0.9, 0.5, False, ["TMPDIR"]),
-        (4.0, 1.1, 0.4, False, ["TWINPOOL_CACHE"]),
+        (5.8, 5.8, 5.8, True, []),
+        (5.5, 5.5, 5.5, True, ["VENV"]),  # 4.17 + 1.05 + 0.46 on one disk
+        (4.3, 1.1, 0.5, False, []),
+        (4.1, 1.1, 0.5, False, ["VENV"]),
+        (4.3, 0.9, 0.5, False, ["TMPDIR"]),
+        (4.3, 1.1, 0.4, False, ["TWINPOOL_CACHE"]),
         (0.1, 0.1, 0.1, False, ["VENV", "TMPDIR", "TWINPOOL_CACHE"]),
     ],
 )
@@ -271,7 +271,7 @@ def test_what_is_prepared_needs_no_room() -> None:
             SERVE_VLLM,
             False,
             [
-                "to fetch: 180 packages into /home/ann/twinpool/.venv: about 1000 MB to download, "
+                "to fetch: 188 packages into /home/ann/twinpool/.venv: about 1000 MB to download, "
                 "4.0 GB on disk, about 3 min on a fast network",
                 "to fetch: the embedded model into /home/ann/.cache/twinpool: about 93 MB to download, "
                 "0.5 GB on disk while it is converted, about 1 min",
@@ -282,7 +282,7 @@ def test_what_is_prepared_needs_no_room() -> None:
             SERVE_SIMULATED,
             False,
             [
-                "to fetch: 89 packages into /home/ann/twinpool/.venv: about 150 MB to download, "
+                "to fetch: 98 packages into /home/ann/twinpool/.venv: about 150 MB to download, "
                 "0.5 GB on disk, about 1 min on a fast network",
                 "while serving: about 1.8 GiB of memory",
             ],

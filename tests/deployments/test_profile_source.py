@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from autoscaling.profile import ProfileState
+from autoscaling.profile_match import Served
 from deployments.profile_source import ProfileSource
-from tests.autoscaling.profiles import profile, profile_text
+from tests.autoscaling.profiles import OF_F, WHOLE, profile, profile_text
 from tests.deployments.kubelet import ConfigMapMount, config_map
 
 __all__ = ["config_map"]
@@ -44,7 +45,14 @@ def test_without_a_path_there_is_none() -> None:
     source = ProfileSource(None)
     source.poll()
     assert source.profile is None
-    assert {"path": None, "state": "none", "made_at": None, "error": None} == source.status("f")
+    assert {
+        "path": None,
+        "state": "none",
+        "made_at": None,
+        "differences": None,
+        "error": None,
+        "two_pools": None,
+    } == source.status(OF_F, 0.05)
 
 
 def test_the_first_look_counts_at_once(source: ProfileSource, file: Path) -> None:
@@ -54,23 +62,56 @@ def test_the_first_look_counts_at_once(source: ProfileSource, file: Path) -> Non
         "path": str(file),
         "state": "measured",
         "made_at": "2026-11-30T08:00:00Z",
+        "differences": [],
         "error": None,
-    } == source.status("f")
+        "two_pools": None,
+    } == source.status(OF_F, 0.05)
 
 
 def test_before_the_first_look_nothing_is_known(file: Path) -> None:
     """A state that nobody knows is None."""
-    assert (None, None) == (ProfileSource(file).state("f"), ProfileSource(file).profile)
+    assert (None, None) == (ProfileSource(file).state(OF_F), ProfileSource(file).profile)
 
 
 def test_another_model_is_served(source: ProfileSource) -> None:
     """The profile is stale, and status says so with both fingerprints; it is unknown before any is served."""
-    assert [ProfileState.STALE, None] == [source.state(name) for name in ("other", None)]
-    error = source.status("other")["error"]
-    assert error is not None
-    assert error.endswith(
-        "profile.json: of model f, but other is served: limits are unmeasured until it is measured anew"
+    assert [ProfileState.STALE, None] == [source.state(Served(name)) for name in ("other", None)]
+    found = source.status(Served("other"), 0.05)
+    assert ["fingerprint was f, now it is other"] == found["differences"]
+    assert str(found["error"]).endswith(
+        "profile.json: measured for something else: fingerprint was f, now it is other: "
+        "limits are unmeasured; run `twinpool bench` again"
     )
+
+
+def test_a_profile_that_is_partly_doubted(file: Path) -> None:
+    """It stays measured; the error says what is left out and what to do."""
+    file.write_text(json.dumps(WHOLE), encoding="utf-8")
+    source = ProfileSource(file)
+    source.poll()
+    found = source.status(OF_F, 0.02)
+    assert ("measured", None) == (found["state"], found["two_pools"])
+    assert found["error"] == (
+        f"{file}: the fit of the plain pool is refused (error 40 %): its limit is unmeasured; "
+        "run `twinpool bench` again"
+    )
+
+
+def test_the_answer_at_the_objective(file: Path) -> None:
+    """Told of a fitted profile at an objective for which it has one."""
+    fit = {"fit": {"points": 9, "error": 0.05, "accepted": True}}
+    pools = {role: pool | fit for role, pool in WHOLE["pools"].items()}
+    file.write_text(json.dumps(WHOLE | {"pools": pools}), encoding="utf-8")
+    source = ProfileSource(file)
+    source.poll()
+    assert {"tpot_seconds": 0.02, "answer": "two_pools", "margin": 1.3} == source.status(OF_F, 0.02)[
+        "two_pools"
+    ]
+    assert {"tpot_seconds": 0.1, "answer": "one_plain_pool", "margin": None} == source.status(OF_F, 0.1)[
+        "two_pools"
+    ]
+    for served, tpot in ((OF_F, 0.05), (OF_F, None), (Served("other"), 0.02), (Served(), 0.02)):
+        assert source.status(served, tpot)["two_pools"] is None
 
 
 def test_an_edit_acts_when_two_looks_agree(source: ProfileSource, file: Path) -> None:
@@ -91,7 +132,7 @@ def test_a_file_that_is_being_written_is_waited_for(source: ProfileSource, file:
             writing.write(OTHER[start : start + 100])
             writing.flush()
             assert 500 == context(source)
-            assert ProfileState.MEASURED is source.state("f")
+            assert ProfileState.MEASURED is source.state(OF_F)
     assert 900 == context(source, 2)
 
 
@@ -111,12 +152,12 @@ def test_a_bad_edit_keeps_the_last_good_profile(
     """Status is invalid with what is wrong; a good edit mends it."""
     file.write_bytes(text.encode(errors="surrogateescape"))
     assert 500 == context(source, 2)
-    found = source.status("f")
+    found = source.status(OF_F, None)
     assert ("invalid", "2026-11-30T08:00:00Z") == (found["state"], found["made_at"])
     assert f"{file}: {words}" in str(found["error"])
     file.write_text(OTHER, encoding="utf-8")
     assert 900 == context(source, 2)
-    assert "measured" == source.status("f")["state"]
+    assert "measured" == source.status(OF_F, None)["state"]
 
 
 def test_a_start_with_a_bad_file_has_no_profile(file: Path) -> None:
@@ -124,7 +165,7 @@ def test_a_start_with_a_bad_file_has_no_profile(file: Path) -> None:
     file.write_text("{", encoding="utf-8")
     source = ProfileSource(file)
     assert context(source) is None
-    assert "invalid" == source.status("f")["state"]
+    assert "invalid" == source.status(OF_F, None)["state"]
 
 
 def test_a_file_that_is_gone_takes_the_profile_away(source: ProfileSource, file: Path) -> None:
@@ -135,8 +176,10 @@ def test_a_file_that_is_gone_takes_the_profile_away(source: ProfileSource, file:
         "path": str(file),
         "state": "none",
         "made_at": None,
+        "differences": None,
         "error": f"{file}: there is no such file: limits are unmeasured until it is there",
-    } == source.status("f")
+        "two_pools": None,
+    } == source.status(OF_F, 0.05)
     file.write_text(OTHER, encoding="utf-8")
     assert 900 == context(source, 2)
 
@@ -158,7 +201,7 @@ def test_what_is_no_file_is_invalid(tmp_path: Path) -> None:
     for name in (".", "pipe", "large"):
         source = ProfileSource(tmp_path / name)
         source.poll()
-        errors.append(str(source.status("f")["error"]).rpartition(f"{tmp_path}")[2])
+        errors.append(str(source.status(OF_F, None)["error"]).rpartition(f"{tmp_path}")[2])
     assert [
         ": cannot be read: Is a directory: the controller must be allowed to read it",
         "/pipe: not a regular file: name the profile file",

@@ -1,0 +1,265 @@
+"""Measure both engines side by side: every cell on both at the same time, with the same prompts.
+
+While one engine is done sooner, it goes on with the same load until the other is done too, so that both are
+measured as they will be loaded.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol
+
+from app.bench.answer import Answer
+from app.bench.client import ask
+from app.bench.engine_process import EngineProcess
+from app.bench.plan import Pair, Plan, expected_s, pairs
+from app.bench.prompts import Prompt, cells_of
+from app.bench.steps import drafting, full_steps, mean, together
+from autoscaling.profiling.measured import Cell, CellRun, PrefillRun, Steps
+from autoscaling.types import Role
+
+SINGLE_ANSWERS: Final = 2  # of a batch of one, one after the other: one text alone says little
+SETTLE_S: Final = 0.1  # after an abort, until nothing of it is left in the engine
+ENOUGH_GAIN: Final = 1.03  # a larger batch that brings less than 3 % shows nothing new
+
+
+class Progress(Protocol):
+    """Where a measurement says what it does."""
+
+    def say(self, text: str) -> None:
+        """Tell one line."""
+
+    def done(self, expected_s: float) -> None:
+        """Count a part that was expected to take so long as done."""
+
+
+@dataclass(slots=True)
+class Found:
+    """What has been measured so far."""
+
+    runs: list[CellRun] = field(default_factory=list)
+    prefills: list[PrefillRun] = field(default_factory=list)
+    cut: list[str] = field(default_factory=list)
+    errors: dict[str, int] = field(default_factory=dict)  # of answers that failed: words, times
+
+
+class Measuring:
+    """Both engines, and what they are asked."""
+
+    def __init__(
+        self, engines: Mapping[Role, EngineProcess], prompts: Sequence[Prompt], plan: Plan, progress: Progress
+    ) -> None:
+        self.found = Found()
+        self._engines = engines
+        self._prompts = prompts
+        self._plan = plan
+        self._progress = progress
+        self._model = engines[Role.PLAIN].capabilities.models[0]
+        self._most = max(plan.batches + plan.hold_out)
+        self._prompt_tokens: dict[str, int] = {}  # the longest that was seen, by workload
+        self._documents = 0
+
+    async def warm_up(self) -> None:
+        """Send every workload once: what is compiled, loaded or cached at first use is not measured."""
+        for workload in self._plan.workloads:
+            chosen = cells_of(self._prompts, workload, min(4, self._most), 0)
+            for answers in await asyncio.gather(*(self._batch(one, chosen) for one in self._engines.values())):
+                self._learn(workload, answers)
+
+    async def run(self, lengths: Sequence[int]) -> None:
+        """Measure all rounds with the draft lengths that the speculative engine can have now."""
+        began, longest = time.monotonic(), 0.0
+        for round_ in range(self._plan.rounds):
+            started = time.monotonic()
+            budget = self._plan.budget_s
+            if budget is not None and round_ > 1 and started - began + longest > budget:
+                self._cut(f"{self._plan.rounds - round_} of {self._plan.rounds} rounds: no time was left")
+                return
+            for pair in pairs(self._plan, round_, lengths):
+                if self._fits(pair):
+                    self._progress.say(_words(pair, round_, self._plan.rounds))
+                    await self._pair(pair, round_)
+                self._progress.done(expected_s(pair, self._plan))
+            await self._prefills(round_)
+            self._saturated()
+            longest = max(longest, time.monotonic() - started)
+
+    async def _pair(self, pair: Pair, round_: int) -> None:
+        speculative = self._engines[Role.SPECULATIVE]
+        if speculative.capabilities.draft_length_adjustable:
+            await speculative.set_draft_length(pair.draft_length)
+        times = SINGLE_ANSWERS if pair.sequences == 1 else 1
+        chosen = cells_of(self._prompts, pair.workload, pair.sequences * times, round_ * pair.sequences)
+        batches = [chosen[at : at + pair.sequences] for at in range(0, len(chosen), pair.sequences)]
+        cells = {
+            Role.SPECULATIVE: Cell(
+                Role.SPECULATIVE, pair.draft_length, pair.sequences, pair.workload, pair.hold_out
+            ),
+            Role.PLAIN: Cell(Role.PLAIN, 0, pair.sequences, pair.workload, pair.hold_out),
+        }
+        running = {
+            role: asyncio.create_task(self._cell(engine, cells[role], batches, round_))
+            for role, engine in self._engines.items()
+        }
+        try:
+            await asyncio.wait(running.values(), return_when=asyncio.FIRST_COMPLETED)
+            going_on = [
+                asyncio.create_task(self._go_on(self._engines[role], batches[-1]))
+                for role, task in running.items()
+                if task.done()
+            ]
+            try:
+                self.found.runs += await asyncio.gather(*running.values())
+            finally:
+                await _cancel(going_on)
+        finally:
+            await _cancel(list(running.values()))
+        await asyncio.sleep(SETTLE_S)
+
+    async def _cell(
+        self, engine: EngineProcess, cell: Cell, batches: Sequence[Sequence[Prompt]], round_: int
+    ) -> CellRun:
+        await engine.take()
+        records, answers, steps = [], [], []
+        for batch in batches:
+            found = await self._batch(engine, batch)
+            taken = (await engine.take()).steps
+            prompt_tokens = sum(answer.prompt_tokens or 0 for answer in found)
+            if (part := full_steps(taken, cell.sequences, prompt_tokens)) is not None:
+                steps.append(part)
+            records += taken
+            answers += found
+        self._learn(cell.workload, answers)
+        good = [answer for answer in answers if answer.ok]
+        drafts = drafting(records, good)
+        full = together(steps)
+        return CellRun(
+            cell=cell,
+            round=round_,
+            steps=full,
+            drafting=drafts,
+            tokens_per_s=_rate(cell.sequences, full, drafts.tokens, drafts.request_steps),
+            tpot_s=mean([answer.tpot_s for answer in good]),
+            ttft_s=mean([answer.ttft_s for answer in good]),
+            answers=len(good),
+            failed=len(answers) - len(good),
+        )
+
+    async def _go_on(self, engine: EngineProcess, batch: Sequence[Prompt]) -> None:
+        while True:
+            await self._batch(engine, batch)
+
+    async def _batch(
+        self, engine: EngineProcess, batch: Sequence[Prompt], tokens: int | None = None
+    ) -> list[Answer]:
+        answers = await asyncio.gather(
+            *(ask(engine, self._body(prompt.body, tokens or self._plan.answer_tokens)) for prompt in batch)
+        )
+        for answer in answers:
+            if answer.error is not None:
+                self.found.errors[answer.error] = self.found.errors.get(answer.error, 0) + 1
+        return list(answers)
+
+    def _body(self, body: Mapping[str, Any], tokens: int) -> dict[str, Any]:
+        return {
+            "temperature": 0,
+            **body,
+            "model": self._model,
+            "max_tokens": tokens,
+            "ignore_eos": True,  # every answer has the same length, so that a batch stays full
+            "stream": True,
+            "stream_options": {"include_usage": True},
+        }
+
+    async def _prefills(self, round_: int) -> None:
+        """One prompt that nobody has seen at a time, on both engines at once."""
+        for length in self._plan.prefill_tokens:
+            if length + 64 > min(engine.capabilities.max_model_len for engine in self._engines.values()):
+                continue
+            self._documents += 1
+            document = {"messages": [{"role": "user", "content": self._document(length)}]}
+            prompt = Prompt(f"document-{self._documents}", "document", document, "long")
+            await asyncio.gather(*(engine.take() for engine in self._engines.values()))
+            await asyncio.gather(*(self._batch(engine, [prompt], 1) for engine in self._engines.values()))
+            for role, engine in self._engines.items():
+                for one in (await engine.take()).finished:
+                    self.found.prefills.append(PrefillRun(role, round_, one.prompt_tokens, one.prefill_s))
+
+    def _document(self, tokens: int) -> str:
+        texts = [str(prompt.body["messages"][-1]["content"]) for prompt in self._prompts]
+        at = self._documents % len(texts)
+        text = f"Document {self._documents}.\n" + "\n".join(texts[at:] + texts[:at])
+        return text[: 4 * tokens]  # about four characters per token
+
+    def _learn(self, workload: str, answers: Sequence[Answer]) -> None:
+        longest = max((answer.prompt_tokens or 0 for answer in answers), default=0)
+        self._prompt_tokens[workload] = max(longest, self._prompt_tokens.get(workload, 0))
+
+    def _fits(self, pair: Pair) -> bool:
+        """Whether both engines can hold such a batch, and it still shows something."""
+        if pair.sequences > self._most:
+            return False
+        need = pair.sequences * (self._prompt_tokens.get(pair.workload, 0) + self._plan.answer_tokens)
+        for role, engine in self._engines.items():
+            holds = engine.capabilities.kv_cache_tokens
+            if holds is not None and need > holds:
+                self._cut(
+                    f"{pair.workload} at {pair.sequences} sequences: needs {need} tokens of KV cache, "
+                    f"the {role} engine has {holds}"
+                )
+                return False
+        return True
+
+    def _saturated(self) -> None:
+        """Leave out batches beyond the one from which no engine gains any more."""
+        sizes = sorted({run.cell.sequences for run in self.found.runs})
+        for smaller, larger in zip(sizes, sizes[1:], strict=False):
+            gains = [self._gain(role, smaller, larger) for role in Role]
+            if larger <= self._most and all(gain is not None and gain < ENOUGH_GAIN for gain in gains):
+                self._most = larger
+                if sizes[-1] > larger:
+                    self._cut(f"more than {larger} sequences from the second round on: no engine gains there")
+                return
+
+    def _gain(self, role: Role, smaller: int, larger: int) -> float | None:
+        """The best throughput of an engine at the larger batch over that at the smaller."""
+        best = [
+            max((run.tokens_per_s or 0.0 for run in self.found.runs if _is(run, role, size)), default=0.0)
+            for size in (smaller, larger)
+        ]
+        return best[1] / best[0] if min(best) > 0 else None
+
+    def _cut(self, words: str) -> None:
+        if words not in self.found.cut:
+            self.found.cut.append(words)
+            self._progress.say(f"left out: {words}")
+
+
+def _rate(sequences: int, steps: Steps | None, tokens: int, request_steps: int) -> float | None:
+    if steps is None or not request_steps:
+        return None
+    return sequences * tokens / request_steps / steps.step_s
+
+
+def _is(run: CellRun, role: Role, sequences: int) -> bool:
+    return run.cell.engine is role and run.cell.sequences == sequences
+
+
+def _words(pair: Pair, round_: int, rounds: int) -> str:
+    held = ", hold-out" if pair.hold_out else ""
+    return (
+        f"round {round_ + 1} of {rounds}: {pair.sequences} x {pair.workload}, K = {pair.draft_length}{held}"
+    )
+
+
+async def _cancel(tasks: Sequence[asyncio.Task[Any]]) -> None:
+    for task in tasks:
+        task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+

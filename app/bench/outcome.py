@@ -1,0 +1,110 @@
+"""What a measurement comes to: findings, the files that hold them, and whether they can be acted on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from app.bench.report.page import html, markdown, svg_files
+from app.bench.store import HTML, MARKDOWN, PROFILE, StoreError, write_text
+from autoscaling.profile import Profile, ProfileError, read_profile
+from autoscaling.profiling.analyse import analyse
+from autoscaling.profiling.cost_fit import FitError
+from autoscaling.profiling.findings import Findings
+from autoscaling.profiling.measured import Measurement
+from autoscaling.profiling.profile_text import profile_text
+from autoscaling.routing_rules import StepCost
+from autoscaling.types import Role, Tier
+
+GOOD, NOT_GOOD_ENOUGH = 0, 1
+PLOTS: Final = "plots"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Findings, and where they lie."""
+
+    findings: Findings
+    folder: Path
+    profile: Path
+
+    @property
+    def exit_code(self) -> int:
+        """0 when every fit passes its gate."""
+        fits = self.findings.fits.values()
+        return GOOD if fits and all(fit.accepted for fit in fits) else NOT_GOOD_ENOUGH
+
+    def document(self) -> dict[str, Any]:
+        """For programs."""
+        found = self.findings
+        return {
+            "schemaVersion": 1,
+            "files": {
+                "profile": str(self.profile),
+                "report": str(self.folder / HTML),
+                "markdown": str(self.folder / MARKDOWN),
+            },
+            "tookSeconds": found.measurement.took_s,
+            "syntheticAcceptance": found.measurement.synthetic_acceptance,
+            "fits": {
+                role.value: {
+                    "accepted": fit.accepted,
+                    "error": fit.error,
+                    "holdOutError": fit.hold_out_error,
+                    "refusedBecause": fit.refused_because,
+                }
+                for role, fit in found.fits.items()
+            },
+            "crossovers": [
+                {
+                    "workload": one.workload,
+                    "draftLength": one.draft_length,
+                    "verdict": one.verdict.value,
+                    "sequences": None if one.sequences is None else one.sequences.value,
+                    "low": None if one.sequences is None else one.sequences.low,
+                    "high": None if one.sequences is None else one.sequences.high,
+                }
+                for one in found.crossovers
+            ],
+            "pools": [
+                {"tpotSeconds": one.tpot_s, "answer": one.answer.value, "margin": one.margin}
+                for one in found.pools
+            ],
+            "policy": [{"path": one.path, "value": one.value, "because": one.because} for one in found.policy],
+            "draftTable": [[row.first, row.last, row.draft_length] for row in found.table],
+            "cut": list(found.measurement.cut),
+        }
+
+
+def conclude(
+    measurement: Measurement,
+    folder: Path,
+    prior: Path | None,
+    price_per_hour: float | None,
+    objectives: Mapping[Tier, float] | None = None,
+) -> Outcome:
+    """Fit, judge, and write profile and report into the folder; raises StoreError."""
+    former = None if prior is None else _prior(prior)
+    try:
+        findings = analyse(measurement, former, objectives or {}, None)
+    except FitError as error:
+        raise StoreError(f"nothing can be concluded from this measurement: {error}") from error
+    write_text(folder / PROFILE, profile_text(findings))
+    write_text(folder / HTML, html(findings, price_per_hour))
+    (folder / PLOTS).mkdir(exist_ok=True)
+    for name, text in svg_files(findings).items():
+        write_text(folder / PLOTS / name, text)
+    write_text(folder / MARKDOWN, markdown(findings, price_per_hour, PLOTS))
+    return Outcome(findings, folder, folder / PROFILE)
+
+
+def _prior(path: Path) -> Mapping[Role, StepCost]:
+    try:
+        found: Profile = read_profile(path.read_text(encoding="utf-8"), str(path))
+    except OSError as error:
+        raise StoreError(f"--prior {path}: cannot be read: {error.strerror}") from error
+    except (ProfileError, UnicodeDecodeError) as error:
+        raise StoreError(f"--prior {error}") from error
+    return found.costs

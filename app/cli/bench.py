@@ -1,0 +1,171 @@
+"""`twinpool bench`: measure both engines, fit what they cost, and say what follows from it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from app.bench.engine_process import BenchEngineError
+from app.bench.plan import QUICK, Plan, full
+from app.bench.progress import Showing
+from app.bench.prompts import Prompt, PromptsError, built_in, read_prompts
+from app.bench.run import Asked, measured
+from app.bench.store import StoreError, prepare_folder, read_measurement, write_measurement
+from app.cli.bench_options import BadOptionError, check_pair, draft_lengths, numbers
+from app.cli.checks import CannotServe, check_machine, prepare_models
+from app.cli.output import AsJson, Output, fail, print_json, wants_json
+from app.cli.settings import Options, SettingsError, load
+from app.demo.service import free_port
+from autoscaling.profiling.measured import Measurement
+from deployments.local_config import ServiceSettings
+
+if TYPE_CHECKING:
+    from app.bench.outcome import Outcome
+
+INTERRUPTED = 130  # as a shell says of a command that Ctrl-C ended
+FULL_WORKLOADS = ("chat", "copy", "code", "math", "translate", "grounded")
+
+
+def bench(
+    out: Annotated[
+        Path, typer.Option(help="Folder for the measurement, the profile, the report and the engines' logs.")
+    ] = Path("twinpool-bench"),
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Batches 1, 4, 16, K 0, 2, 4, two kinds of prompts; 10 minutes.")
+    ] = False,
+    prompts: Annotated[
+        Path | None, typer.Option(help="Your own prompts as JSON lines; built-in texts without.")
+    ] = None,
+    concurrency: Annotated[
+        str | None, typer.Option(help="Batches to measure, such as 1,4,16. (default: 1 to 128)")
+    ] = None,
+    lengths: Annotated[
+        str | None,
+        typer.Option(help="Draft lengths K, such as 0,2,4. (default: the engine's, halved down to 1, and 0)"),
+    ] = None,
+    rounds: Annotated[
+        int | None, typer.Option(min=2, max=50, help="Rounds over the whole grid. (default: 5, quick 4)")
+    ] = None,
+    live: Annotated[
+        bool | None,
+        typer.Option(
+            "--live-k/--restart-k",
+            help="Change K in the running engine, or start one for each K. (default: live on the CPU)",
+        ),
+    ] = None,
+    accelerator_hour_price: Annotated[
+        float | None, typer.Option(min=0, help="Price of one accelerator hour, for cost per million tokens.")
+    ] = None,
+    again: Annotated[
+        Path | None,
+        typer.Option("--from", help="A former measurement.json: fit and report anew, measure nothing."),
+    ] = None,
+    prior: Annotated[
+        Path | None, typer.Option(help="A former profile.json, of whatever model: where to begin the fit.")
+    ] = None,
+    engine: Annotated[
+        str | None, typer.Option(help="vllm, or simulated (no model, no torch). (default: vllm)")
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(help="embedded, a model folder, or a hub id. (default: embedded)")
+    ] = None,
+    speculation: Annotated[
+        str | None, typer.Option(help="vLLM's speculative_config as JSON. (default: n-gram, K = 4)")
+    ] = None,
+    settings: Annotated[
+        Path | None, typer.Option(help="The settings file that `twinpool serve` will be given.")
+    ] = None,
+    output: Output = "text",
+    as_json: AsJson = False,
+) -> None:
+    """Measure what both engines cost and give on this machine, and answer whether two pools pay.
+
+    Writes measurement.json, profile.json, report.html and report.md.  Stop a running service first.
+    Exit codes: 0 measured and good enough to act on; 1 measured, but the fit is not; 2 it could not be
+    measured; 130 after Ctrl-C.
+    """
+    from app.bench.outcome import conclude  # noqa: PLC0415  # scipy and the plots are heavy
+
+    wanted_json = wants_json(output, as_json)
+    # What programs read is alone on standard output.
+    console = Console(stderr=wanted_json, highlight=False, soft_wrap=True)
+    try:
+        prepare_folder(out)
+        if again is not None:
+            found = read_measurement(again)
+        else:
+            options = Options(engine=engine, model=model, speculation=speculation, settings=settings)
+            given = read_prompts(prompts) if prompts is not None else None
+            wanted = load(options)
+            asked = _asked(wanted, given, _live(wanted, live), out, quick, concurrency, lengths, rounds)
+            found = _measure(asked, wanted, console)
+            write_measurement(out, found)
+        outcome = conclude(found, out, prior, accelerator_hour_price)
+    except (BadOptionError, SettingsError, PromptsError, StoreError) as error:
+        fail(str(error), "correct it and run `twinpool bench` again")
+    except CannotServe as error:
+        fail(str(error), "then run `twinpool bench` again")
+    except BenchEngineError as error:
+        fail(str(error), f"see the engines' logs in {out}, then run `twinpool bench` again")
+    except KeyboardInterrupt:
+        raise typer.Exit(INTERRUPTED) from None
+    _show(outcome, console, wanted_json)
+    raise typer.Exit(outcome.exit_code)
+
+
+def _asked(
+    wanted: ServiceSettings,
+    given: tuple[Prompt, ...] | None,
+    live: bool,
+    out: Path,
+    quick: bool,
+    concurrency: str | None,
+    lengths: str | None,
+    rounds: int | None,
+) -> Asked:
+    """What to measure; raises BadOptionError."""
+    most = check_pair(wanted)
+    words = FULL_WORKLOADS if given is None else tuple(sorted({one.workload for one in given}))
+    plan: Plan = QUICK if quick else full(most, words)
+    if quick:
+        plan = replace(plan, lengths=draft_lengths("0,2,4", most) if most < 4 else plan.lengths)
+        plan = plan if given is None else replace(plan, workloads=words[:2])
+    if concurrency is not None:
+        batches = numbers("--concurrency", concurrency, least=1, most=1024)
+        plan = replace(plan, batches=batches, hold_out=tuple(b for b in plan.hold_out if b not in batches))
+        plan = replace(plan, hold_out=tuple(b for b in plan.hold_out if b < max(batches)))
+    if lengths is not None:
+        plan = replace(plan, lengths=draft_lengths(lengths, most))
+    if rounds is not None:
+        plan = replace(plan, rounds=rounds, budget_s=None)
+    return Asked(wanted.speculative, wanted.plain, plan, given or built_in(plan.workloads), out, live)
+
+
+def _live(wanted: ServiceSettings, given: bool | None) -> bool:
+    """Whether K is changed while the engine runs: on an accelerator its table would cost CUDA graphs."""
+    if wanted.speculative.engine.kind != "vllm":
+        return False
+    return given if given is not None else wanted.speculative.accelerators_per_replica == 0
+
+
+def _measure(asked: Asked, wanted: ServiceSettings, console: Console) -> Measurement:
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    check_machine(wanted.model_copy(update={"port": free_port()}), console)
+    prepare_models(wanted, console)
+    with Showing(console) as showing:
+        return asyncio.run(measured(asked, showing))
+
+
+def _show(outcome: Outcome, console: Console, wanted_json: bool) -> None:
+    from app.bench.summary import render  # noqa: PLC0415
+
+    if wanted_json:
+        print_json(outcome.document())
+    else:
+        console.print(render(outcome))

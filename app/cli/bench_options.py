@@ -1,0 +1,43 @@
+"""What `twinpool bench` is told on its command line, checked before anything is measured."""
+
+from __future__ import annotations
+
+from deployments.local_config import ServiceSettings
+
+
+class BadOptionError(Exception):
+    """An option cannot be used; the message names it and what would do."""
+
+
+def numbers(option: str, text: str, *, least: int, most: int) -> tuple[int, ...]:
+    """Whole numbers with commas between them, sorted, each once; raises BadOptionError."""
+    try:
+        found = {int(part) for part in text.split(",")}
+    except ValueError:
+        raise BadOptionError(f"{option} {text}: write whole numbers with commas between, 1,4,16") from None
+    wrong = sorted(value for value in found if not least <= value <= most)
+    if wrong:
+        raise BadOptionError(f"{option}: {wrong[0]} is not within {least} to {most}")
+    return tuple(sorted(found))
+
+
+def draft_lengths(text: str, most: int) -> tuple[int, ...]:
+    """Draft lengths with 0 among them, those above the engine's largest left out; raises BadOptionError."""
+    found = numbers("--lengths", text, least=0, most=1000)
+    kept = tuple(value for value in found if value <= most)
+    if not any(kept):
+        raise BadOptionError(
+            f"--lengths {text}: none is within 1 to {most}, the num_speculative_tokens of --speculation"
+        )
+    return kept
+
+
+def check_pair(wanted: ServiceSettings) -> int:
+    """The largest draft length of the speculative pool; raises BadOptionError where there is none."""
+    most = (wanted.speculative.engine.speculative_config or {}).get("num_speculative_tokens")
+    if type(most) is not int or most < 1:
+        raise BadOptionError(
+            f"speculative_config.num_speculative_tokens is {most!r}: "
+            "give a whole number of at least 1 in --speculation or in the settings file"
+        )
+    return most

@@ -1,0 +1,125 @@
+"""What `benchmarks.goodput` compares, under which load and in which order; committed before the first run.
+
+Pure.  Nothing here was or may be tuned by what a run has shown: a change makes all results void.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+TPOTS_S: Final = (0.02, 0.025, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1)  # objectives that answers are judged at
+TTFT_S: Final = 3.0
+IN_FORCE_S: Final = 0.05  # the objective that our routing obeys; answers are judged at all of them
+WEIGHT: Final = 4.0  # of an interactive token: price lists sell a priority token at about 4 x a flex token
+FLAT: Final = 1.0  # the other weight that is shown
+
+RATE_PER_S: Final = 0.5  # interactive arrivals, at random
+INTERACTIVE_TOKENS: Final = 64
+BATCH_STREAMS: Final = 12  # one request each at a time, without a pause
+BATCH_TOKENS: Final = 96
+SEED: Final = "goodput-1"
+
+MAX_NUM_SEQS: Final = 16  # of every engine: one of them holds the whole batch load
+BATCH_SLOT_LIMIT: Final = 8  # soft limit of slot 1, a replica's usual one, whatever engine lies there
+INTERACTIVE_DEADLINE_S, BATCH_DEADLINE_S = 5.0, 300.0
+RESERVE: Final = 2
+# Sequences at which our rules read a K table, since they know one K per pool: the reserve and two callers at
+# slot 0, the soft limit at slot 1.
+TABLE_AT: Final = (4, BATCH_SLOT_LIMIT)
+
+SURE_WIN: Final = 1.2  # predicted: two pools over the best single one
+WIN: Final = 1.1  # measured, where a win was predicted
+
+
+class Method(StrEnum):
+    """How the speculative engines draft."""
+
+    NGRAM = "ngram"
+    DRAFT_MODEL = "draft_model"
+    EAGLE = "eagle"
+
+
+class Configuration(StrEnum):
+    """Which engines lie at slots 0 and 1."""
+
+    ALL_PLAIN = "all_plain"
+    ALL_SPECULATIVE = "all_speculative"  # K fixed at the method's largest
+    ONE_POOL_TABLE = "one_pool_table"  # both speculative, K by the engine's table
+    TWO_POOLS = "two_pools"  # slot 0 speculative with the table, slot 1 plain
+
+
+class RoutingKind(StrEnum):
+    """How requests find a slot."""
+
+    LEAST_LOADED = "least_loaded"
+    OURS = "ours"
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One configuration under one routing."""
+
+    configuration: Configuration
+    routing: RoutingKind
+
+    @property
+    def name(self) -> str:
+        """As results call it."""
+        return f"{self.configuration}_{self.routing}"
+
+
+CONDITIONS: Final = tuple(Condition(one, routing) for one in Configuration for routing in RoutingKind)
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Seconds of one condition: warm load, what counts, and arrivals beyond, so that the last meet full load.
+
+    Batch streams go on until every interactive answer that counts has ended.
+    """
+
+    warm_s: float
+    measured_s: float
+    tail_s: float = 8.0
+    rate_per_s: float = RATE_PER_S  # of interactive arrivals
+
+    @property
+    def end_s(self) -> float:
+        """When the counted part ends."""
+        return self.warm_s + self.measured_s
+
+    def holds(self, at_s: float) -> bool:
+        """Whether an instant lies in the counted part."""
+        return self.warm_s <= at_s < self.end_s
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How much is measured."""
+
+    rounds: int
+    window: Window
+    methods: tuple[Method, ...]
+    conditions: tuple[Condition, ...] = CONDITIONS
+
+
+FULL: Final = Plan(5, Window(3.0, 20.0), tuple(Method))
+QUICK: Final = Plan(2, Window(3.0, 8.0), (Method.NGRAM,))
+
+
+def order(conditions: Sequence[Condition], index: int) -> tuple[Condition, ...]:
+    """The order of one round: each condition has the same mean place in every two rounds.
+
+    An even round is a row of a Williams square, in which over as many even rounds as there are conditions
+    each is once at every place and once after every other; the next one is it backwards.
+    """
+    shuffled = list(conditions)
+    random.Random(SEED).shuffle(shuffled)
+    count = len(shuffled)
+    zigzag = [(place + 1) // 2 if place % 2 else (count - place // 2) % count for place in range(count)]
+    row = tuple(shuffled[(at + index // 2) % count] for at in zigzag)
+    return tuple(reversed(row)) if index % 2 else row

@@ -1,0 +1,136 @@
+"""What a run of `benchmarks.goodput` has found so far, as JSON lines, so that another one can go on from it.
+
+The first line is the plan; then, by method, what calibration found and what it predicts, before any load;
+then each condition of each round with all requests that count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from benchmarks.errors import BenchError
+from benchmarks.goodput_figures import Block
+from benchmarks.goodput_plan import SEED, Condition, Method, Plan
+from benchmarks.goodput_rules import Calibrated
+
+VERSION: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """What calibration of a method has found, and when."""
+
+    method: Method
+    at: str  # RFC 3339
+    found: Calibrated
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A method that could not be measured, and why."""
+
+    method: Method
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """The plan that all lines after it hold for."""
+
+    plan: Plan
+    seed: str = SEED
+    version: int = VERSION
+
+
+@dataclass(slots=True)
+class Found:
+    """Everything that is known so far."""
+
+    calibrations: dict[Method, Calibration] = field(default_factory=dict)
+    left_out: dict[Method, LeftOut] = field(default_factory=dict)
+    blocks: list[Block] = field(default_factory=list)
+
+    @property
+    def calibrated(self) -> Mapping[Method, Calibrated]:
+        """By method."""
+        return {method: one.found for method, one in self.calibrations.items()}
+
+    def has(self, method: Method, index: int, condition: Condition) -> bool:
+        """Whether a condition of a round has been measured."""
+        return any(
+            one.method is method and one.round == index and one.condition == condition for one in self.blocks
+        )
+
+    def whole_rounds(self, method: Method, conditions: Sequence[Condition]) -> list[Block]:
+        """The blocks of the rounds in which every condition has been measured: only these are compared."""
+        mine = [one for one in self.blocks if one.method is method]
+        return [block for block in mine if all(self.has(method, block.round, one) for one in conditions)]
+
+
+class Records:
+    """The file; every line is on the disk before the next step begins."""
+
+    def __init__(self, path: Path, plan: Plan) -> None:
+        self._path = path
+        self._plan = plan
+        self.found = Found()
+
+    def begin(self) -> None:
+        """Write the file anew."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._path.write_bytes(b"")
+        self._append("plan", Begun(self._plan))
+
+    def resume(self) -> None:
+        """Read what there is; raises BenchError for another plan, and for what is no such file."""
+        try:
+            raw = self._path.read_bytes()
+        except OSError as error:
+            raise BenchError(f"{self._path}: {error.strerror}: without --resume a run begins anew") from error
+        whole = raw[: raw.rfind(b"\n") + 1]  # the last line may be cut
+        try:
+            for line in whole.splitlines():
+                self._take(*next(iter(msgspec.json.decode(line, type=dict[str, msgspec.Raw]).items())))
+        except (msgspec.MsgspecError, StopIteration) as error:
+            raise BenchError(f"{self._path} is no record of a run: {error}") from error
+        if not whole:
+            raise BenchError(f"{self._path} is empty: begin anew without --resume")
+        self._path.write_bytes(whole)
+
+    def calibrated(self, one: Calibration) -> None:
+        """Keep what was measured before the load, and predicted."""
+        self.found.calibrations[one.method] = one
+        self._append("calibration", one)
+
+    def left_out(self, one: LeftOut) -> None:
+        """Note a method that is not measured; a run that goes on tries it again."""
+        self.found.left_out[one.method] = one
+
+    def measured(self, block: Block) -> None:
+        """Keep one condition of one round."""
+        self.found.blocks.append(block)
+        self._append("block", block)
+
+    def _take(self, kind: str, raw: msgspec.Raw) -> None:
+        match kind:
+            case "plan":
+                begun = msgspec.json.decode(raw, type=Begun)
+                if begun != Begun(self._plan):
+                    raise BenchError(
+                        f"{self._path} is of a run with another plan: begin anew without --resume, "
+                        "or give the options of that run"
+                    )
+            case "calibration":
+                one = msgspec.json.decode(raw, type=Calibration)
+                self.found.calibrations[one.method] = one
+            case "block":
+                self.found.blocks.append(msgspec.json.decode(raw, type=Block))
+
+    def _append(self, kind: str, value: Any) -> None:
+        with self._path.open("ab") as out:
+            out.write(msgspec.json.encode({kind: value}) + b"\n")

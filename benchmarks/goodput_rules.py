@@ -1,0 +1,155 @@
+"""The rules and limits that our routing obeys over two engine slots, from this run's own profile; pure.
+
+Slot 0 has the role speculative and slot 1 the role plain, whatever engines lie there: so a single pool is
+routed with regard to tiers, too, which makes it the strongest rival.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from autoscaling.profiling.findings import PoolAnswer
+from autoscaling.routing_rules import LimitsFrom, PoolSpeed, RoutingRules, StepCost, TierRules
+from autoscaling.step_cost import drafted_tokens, tpot_s
+from autoscaling.types import Role, Tier
+from benchmarks.goodput_plan import (
+    BATCH_DEADLINE_S,
+    BATCH_SLOT_LIMIT,
+    BATCH_TOKENS,
+    IN_FORCE_S,
+    INTERACTIVE_DEADLINE_S,
+    INTERACTIVE_TOKENS,
+    MAX_NUM_SEQS,
+    RESERVE,
+    TABLE_AT,
+    TTFT_S,
+    Configuration,
+)
+from benchmarks.goodput_requests import prompt_tokens
+
+MEAN: Final = "mean"
+SLOT_ROLES: Final = (Role.SPECULATIVE, Role.PLAIN)
+
+
+@dataclass(frozen=True, slots=True)
+class Predicted:
+    """What the profile says of one objective, written down before the first load."""
+
+    tpot_s: float
+    answer: PoolAnswer
+    margin: float  # its goodput over that of the best other kind of configuration
+    goodput: Mapping[PoolAnswer, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Calibrated:
+    """What was measured of a method's engines before the load."""
+
+    costs: Mapping[Role, StepCost]
+    gains: Mapping[str, Mapping[int, float]]  # class -> K -> tokens per step; has `MEAN`
+    context_tokens: float
+    table: Sequence[int]  # K while so many sequences run; index 0 is unused
+    longest: int  # K at most
+    predicted: Sequence[Predicted]
+    errors: Mapping[Role, float]  # of the fits, mean share
+    synthetic: bool = False  # acceptance was prescribed
+
+    def gain(self, length: int, workload: str = MEAN) -> float:
+        """Tokens of a sequence per step at K; of a K that was not measured that of the next shorter one."""
+        known = self.gains[workload]
+        return max(1.0, *(gain for measured, gain in known.items() if measured <= length), 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One slot as our rules know it."""
+
+    role: Role
+    lies: Role  # the kind of engine that really lies there
+    lengths: Sequence[int]  # K by the number of sequences; all 0 for a plain engine
+    limit: int  # sequences up to which new work is welcome
+
+
+def lengths_of(configuration: Configuration, slot: int, found: Calibrated) -> tuple[int, ...] | None:
+    """The draft lengths of the engine at a slot by the number of sequences; None for a plain engine."""
+    if configuration is Configuration.ALL_PLAIN or (configuration is Configuration.TWO_POOLS and slot == 1):
+        return None
+    if configuration is Configuration.ALL_SPECULATIVE:
+        return (0, *(found.longest for _ in range(MAX_NUM_SEQS)))
+    return tuple(found.table)
+
+
+def slots(configuration: Configuration, found: Calibrated) -> tuple[Slot, Slot]:
+    """Both slots of a configuration."""
+    made = []
+    for index, role in enumerate(SLOT_ROLES):
+        lengths = lengths_of(configuration, index, found)
+        lies = Role.PLAIN if lengths is None else Role.SPECULATIVE
+        slot = Slot(role, lies, lengths or (0,) * (MAX_NUM_SEQS + 1), BATCH_SLOT_LIMIT)
+        made.append(replace(slot, limit=_limit(slot, found)) if index == 0 else slot)
+    return made[0], made[1]
+
+
+def rules_of(configuration: Configuration, found: Calibrated) -> RoutingRules:
+    """The rules: the objective in force, and what engines as these cost and gain."""
+    both = slots(configuration, found)
+    batch, interactive = prompt_tokens(Tier.BATCH), prompt_tokens(Tier.INTERACTIVE)
+    speeds = {
+        Role.SPECULATIVE: PoolSpeed(answer_tokens=INTERACTIVE_TOKENS, prompt_tokens=interactive),
+        Role.PLAIN: PoolSpeed(answer_tokens=BATCH_TOKENS, prompt_tokens=batch),
+    }
+    length = both[0].lengths[TABLE_AT[0]]
+    return RoutingRules(
+        tiers={
+            Tier.INTERACTIVE: TierRules(TTFT_S, IN_FORCE_S, INTERACTIVE_DEADLINE_S, max_waiting=64),
+            Tier.BATCH: TierRules(deadline_s=BATCH_DEADLINE_S, max_waiting=1024),
+        },
+        reserve=RESERVE,
+        limits_from=LimitsFrom.PROFILE,
+        costs={slot.role: _cost(slot, at, found) for slot, at in zip(both, TABLE_AT, strict=True)},
+        tokens_per_step={name: found.gain(length, name) for name in found.gains} if length else {},
+        speeds=speeds,
+    )
+
+
+def _limit(slot: Slot, found: Calibrated) -> int:
+    """The largest batch that keeps the objective in force with the mean gain; at least 1."""
+    cost = found.costs[slot.lies]
+    kept = [
+        size
+        for size in range(1, MAX_NUM_SEQS + 1)
+        if tpot_s(at(cost, slot.lengths[size]), size, found.context_tokens, found.gain(slot.lengths[size]))
+        <= IN_FORCE_S
+    ]
+    return max(kept, default=1)
+
+
+def _cost(slot: Slot, sequences: int, found: Calibrated) -> StepCost:
+    """What a step costs there; in the role plain, to which the rules credit no gain, over that gain."""
+    length = slot.lengths[sequences]
+    cost = at(found.costs[slot.lies], length)
+    return cost if slot.role is Role.SPECULATIVE else per_token(cost, found.gain(length))
+
+
+def at(cost: StepCost, length: int) -> StepCost:
+    """The cost with K in force."""
+    drafted = None if cost.drafted is None else drafted_tokens(cost, length)
+    return replace(cost, draft_length=length, drafted=drafted)
+
+
+def per_token(cost: StepCost, gain: float) -> StepCost:
+    """A cost whose steps bring one token, as dear per token as steps of so many."""
+    return replace(
+        cost,
+        base_s=cost.base_s / gain,
+        per_token_s=cost.per_token_s / gain,
+        per_context_s=cost.per_context_s / gain,
+        draft_s=cost.draft_s / gain,
+        per_draft_s=cost.per_draft_s / gain,
+        draft_per_token_s=cost.draft_per_token_s / gain,
+        draft_per_context_s=cost.draft_per_context_s / gain,
+        per_prefill_s=cost.per_token_s if cost.per_prefill_s is None else cost.per_prefill_s,
+        past_hinge_s=cost.past_hinge_s / gain,
+    )
