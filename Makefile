@@ -39,7 +39,7 @@ BIN := $(VENV)/bin/
 PYTEST := $(BIN)python -m pytest
 PREPARE := prepare-base prepare-cpu prepare-dev
 
-.PHONY: help serve demo install install-simulated check test test-long contract bench-path bench-control bench-mixed bench-route bench-workload clean $(PREPARE)
+.PHONY: help serve demo install install-simulated check test test-long contract bench-path bench-control bench-mixed bench-goodput bench-route bench-workload clean $(PREPARE)
 
 help:
 	@echo 'make serve                   install what is missing, then serve on http://127.0.0.1:$(PORT)'
@@ -61,6 +61,9 @@ help:
 	@echo '                             about 9 min, or 3 with ARGS=--quick'
 	@echo 'make bench-mixed             what classes and backfill add under a mixed load on both pools, on a service of'
 	@echo '                             its own; about 13 min, or 5 with ARGS=--quick'
+	@echo 'make bench-goodput           what one pool and two pools sell on two cores, beside what was predicted;'
+	@echo '                             about 25 min per method, three of them, or 10 in all with ARGS=--quick;'
+	@echo '                             goes on after an interruption with ARGS="--resume build/goodput.jsonl"'
 	@echo 'make bench-workload          how much drafts give each class of request, on a running service (ARGS=--url URL);'
 	@echo '                             about 10 min'
 	@echo 'make bench-route             what deciding on one request costs the ingress; about 30 s'
@@ -118,6 +121,10 @@ bench-control: prepare-base
 
 bench-mixed: prepare-$(FLAVOUR)
 	$(BIN)python -m benchmarks.mixed --engine $(ENGINE) $(ARGS)
+
+# Its four engines are real, whatever ENGINE says.
+bench-goodput: prepare-cpu
+	$(BIN)python -m benchmarks.goodput $(ARGS)
 
 bench-workload: prepare-base
 	$(BIN)python -m benchmarks.workload $(ARGS)

@@ -1,7 +1,7 @@
-"""`make bench-goodput`: what one pool and two pools sell on the same two engine slots, and what was predicted.
+"""`make bench-goodput`: what one pool and two pools sell on the same two engine slots, beside the prediction.
 
 Starts four engines on two cores, measures a profile for each method, and compares eight conditions.
-About 25 minutes per method; with --quick about 8, which shows that it runs and little more.
+About 25 minutes per method; with --quick about 10, which shows that it runs and little more.
 Every condition is kept in a file at once: an interrupted run goes on with --resume.
 Exit status: 0 all targets hold, 1 a target is missed or the run is void, 2 the machine does not fit.
 """
@@ -28,7 +28,7 @@ from benchmarks.goodput_figures import comparisons, figures, targets
 from benchmarks.goodput_plan import FULL, QUICK, Method, Plan
 from benchmarks.goodput_plot import plot
 from benchmarks.goodput_records import Found, Records
-from benchmarks.goodput_report import Run, page, sentences, title
+from benchmarks.goodput_report import Run, page, sentences
 from benchmarks.goodput_run import Bench, expected_s
 from benchmarks.goodput_tables import COMPARED_HEAD, compared_rows
 from benchmarks.path import Progress
@@ -92,7 +92,7 @@ def found_by(plan: Plan, found: Found, results: Path) -> Run:
         found.left_out,
         blocks,
         comparisons(blocks, found.calibrated),
-        {method: plot(results, method, title(method), blocks) for method in methods},
+        {method: plot(results, method, blocks) for method in methods},
     )
 
 
@@ -127,7 +127,11 @@ def bench(
     else:
         records.begin()
     drafts = drafts_for(plan, eagle, console)
-    asyncio.run(measure(plan, drafts, records, console))
+    try:
+        asyncio.run(measure(plan, drafts, records, console))
+    except (BenchError, KeyboardInterrupt):
+        _say(console, f"what was measured is kept: --resume {records.path} goes on with it")
+        raise
     return write(found_by(plan, records.found, results), results, console)
 
 

@@ -17,13 +17,14 @@ from benchmarks.errors import BenchError, UnfitError
 from benchmarks.goodput_plan import MAX_NUM_SEQS, Configuration, Method
 from benchmarks.goodput_rules import Calibrated, lengths_of
 from deployments.config import DEFAULT_SPECULATION, EngineSettings, PoolSettings
+from deployments.synthetic_acceptance import synthetic
 
 SLOTS: Final = 2
+DETAILED: Final = ("--per-request-spec-decode-metrics", "detailed")  # survival by position needs it
 TABLE: Final = "num_speculative_tokens_per_batch_size"
 # What vLLM's synthetic acceptance accepts at positions 1, 2, 3: 0.7 of what was accepted before, each.
 SYNTHETIC_RATES: Final = (0.7, 0.49, 0.343)
 LONGEST: Final = {Method.NGRAM: 4, Method.DRAFT_MODEL: 3, Method.EAGLE: 1}
-SYNTHETIC: Final = frozenset({Method.DRAFT_MODEL})
 
 Say = Callable[[str], None]
 
@@ -61,25 +62,21 @@ class Drafts:
 
 
 def speculation(method: Method, drafts: Drafts) -> dict[str, Any]:
-    """vLLM's speculative_config of a method, with a table, without which K cannot be changed while it runs."""
+    """The speculative_config of a method; without a table in it K could not be changed while it runs."""
     longest = LONGEST[method]
     common = {"num_speculative_tokens": longest, TABLE: [[1, MAX_NUM_SEQS, longest]]}
     if method is Method.NGRAM:
         return {**DEFAULT_SPECULATION, **common}
     if method is Method.EAGLE:
         return {"method": "eagle", "model": str(drafts.eagle), **common}
-    return {
-        "method": "draft_model",
-        "model": str(drafts.truncated),
-        **common,
-        "rejection_sample_method": "synthetic",
-        "synthetic_acceptance_rates": list(SYNTHETIC_RATES),
-    }
+    return synthetic({"method": "draft_model", "model": str(drafts.truncated), **common}, SYNTHETIC_RATES)
 
 
 def pool_settings(role: Role, config: dict[str, Any] | None) -> PoolSettings:
     """The settings of an engine; all are alike but for the drafts."""
-    engine = EngineSettings(max_num_seqs=MAX_NUM_SEQS, speculative_config=config)
+    engine = EngineSettings(
+        max_num_seqs=MAX_NUM_SEQS, speculative_config=config, extra_args=DETAILED if config else ()
+    )
     return PoolSettings(role=role, engine=engine, cores_per_replica=1)
 
 

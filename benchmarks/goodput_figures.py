@@ -178,7 +178,8 @@ def figures(blocks: Sequence[Block], compared: Sequence[Compared]) -> dict[str, 
         for condition in CONDITIONS:
             some = of(blocks, method, condition)
             if some:
-                found |= _of_condition(f"{method}_{condition.name}", some)
+                prefix = f"{method}_synthetic" if method.synthetic else method.value
+                found |= _of_condition(f"{prefix}_{condition.name}", some)
     return {name: round(value, 4) for name, value in found.items() if value is not None}
 
 

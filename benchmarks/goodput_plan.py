@@ -42,6 +42,16 @@ class Method(StrEnum):
     DRAFT_MODEL = "draft_model"
     EAGLE = "eagle"
 
+    @property
+    def synthetic(self) -> bool:
+        """Whether the acceptance of drafts is prescribed: the drafter that there is would have none."""
+        return self is Method.DRAFT_MODEL
+
+    @property
+    def in_words(self) -> str:
+        """As pages call it; prescribed acceptance is named wherever the method is."""
+        return f"{self.value} (synthetic acceptance)" if self.synthetic else self.value
+
 
 class Configuration(StrEnum):
     """Which engines lie at slots 0 and 1."""

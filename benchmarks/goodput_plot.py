@@ -19,7 +19,7 @@ COLOURS: Final = {
 STYLES: Final = {RoutingKind.OURS: "-", RoutingKind.LEAST_LOADED: ":"}
 
 
-def plot(folder: Path, method: Method, title: str, blocks: Sequence[Block]) -> str:
+def plot(folder: Path, method: Method, blocks: Sequence[Block]) -> str:
     """Write goodput against the objective with its 95 % bands; the file's name."""
     from matplotlib.figure import Figure  # noqa: PLC0415  # a second, and nothing else needs it
 
@@ -41,7 +41,7 @@ def plot(folder: Path, method: Method, title: str, blocks: Sequence[Block]) -> s
     axes.set_xlabel(f"TPOT objective in ms (TTFT objective {TTFT_S:g} s)")
     axes.set_ylabel(f"goodput: {WEIGHT:g} x interactive tokens in time + batch tokens, per second")
     axes.set_ylim(bottom=0)
-    axes.set_title(title)
+    axes.set_title(method.in_words)
     axes.grid(alpha=0.3)
     axes.legend(fontsize=8, ncols=2)
     name = f"goodput-{method.value.replace('_', '-')}.svg"

@@ -76,31 +76,31 @@ class Records:
     """The file; every line is on the disk before the next step begins."""
 
     def __init__(self, path: Path, plan: Plan) -> None:
-        self._path = path
+        self.path = path
         self._plan = plan
         self.found = Found()
 
     def begin(self) -> None:
         """Write the file anew."""
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        self._path.write_bytes(b"")
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.path.write_bytes(b"")
         self._append("plan", Begun(self._plan))
 
     def resume(self) -> None:
         """Read what there is; raises BenchError for another plan, and for what is no such file."""
         try:
-            raw = self._path.read_bytes()
+            raw = self.path.read_bytes()
         except OSError as error:
-            raise BenchError(f"{self._path}: {error.strerror}: without --resume a run begins anew") from error
+            raise BenchError(f"{self.path}: {error.strerror}: without --resume a run begins anew") from error
         whole = raw[: raw.rfind(b"\n") + 1]  # the last line may be cut
         try:
             for line in whole.splitlines():
                 self._take(*next(iter(msgspec.json.decode(line, type=dict[str, msgspec.Raw]).items())))
         except (msgspec.MsgspecError, StopIteration) as error:
-            raise BenchError(f"{self._path} is no record of a run: {error}") from error
+            raise BenchError(f"{self.path} is no record of a run: {error}") from error
         if not whole:
-            raise BenchError(f"{self._path} is empty: begin anew without --resume")
-        self._path.write_bytes(whole)
+            raise BenchError(f"{self.path} is empty: begin anew without --resume")
+        self.path.write_bytes(whole)
 
     def calibrated(self, one: Calibration) -> None:
         """Keep what was measured before the load, and predicted."""
@@ -122,7 +122,7 @@ class Records:
                 begun = msgspec.json.decode(raw, type=Begun)
                 if begun != Begun(self._plan):
                     raise BenchError(
-                        f"{self._path} is of a run with another plan: begin anew without --resume, "
+                        f"{self.path} is of a run with another plan: begin anew without --resume, "
                         "or give the options of that run"
                     )
             case "calibration":
@@ -132,5 +132,5 @@ class Records:
                 self.found.blocks.append(msgspec.json.decode(raw, type=Block))
 
     def _append(self, kind: str, value: Any) -> None:
-        with self._path.open("ab") as out:
+        with self.path.open("ab") as out:
             out.write(msgspec.json.encode({kind: value}) + b"\n")

@@ -1,4 +1,4 @@
-"""From the figures of `benchmarks.goodput` to its page: tables, and sentences that say what they show; pure."""
+"""From the figures of `benchmarks.goodput` to its page: tables, and what they show in words; pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from autoscaling.profiling.findings import PoolAnswer
-from benchmarks.goodput_engines import SYNTHETIC, SYNTHETIC_RATES
+from benchmarks.goodput_engines import SYNTHETIC_RATES
 from benchmarks.goodput_figures import Block, Compared
 from benchmarks.goodput_plan import (
     BATCH_SLOT_LIMIT,
@@ -32,17 +32,21 @@ from benchmarks.goodput_tables import (
     BATCH_HEAD,
     COMPARED_HEAD,
     CURVE_HEAD,
+    PREDICTION_HEAD,
     attainment_rows,
     batch_rows,
     compared_rows,
     curve_rows,
     engine_rows,
     gain_words,
+    prediction_rows,
     table_words,
     words,
 )
 from benchmarks.results import markdown_table, number
 
+COMPARED_WORDS: Final = """`worse than` counts the other conditions that are better with their whole interval.
+`two over one` is two pools under our routing over the best condition of a single pool, by their means."""
 ENGINE_HEAD: Final = ("engine", "base ms", "per token ms", "drafting ms", "mean error of the fit")
 
 
@@ -58,11 +62,6 @@ class Run:
     plots: Mapping[Method, str]  # file names beside the page
 
 
-def title(method: Method) -> str:
-    """A method in words; prescribed acceptance is named wherever the method is."""
-    return f"{method.value} (synthetic acceptance)" if method in SYNTHETIC else method.value
-
-
 def sentences(run: Run) -> list[str]:
     """What the figures say, and what they do not."""
     said = []
@@ -70,7 +69,7 @@ def sentences(run: Run) -> list[str]:
         said += _of_method(method, [one for one in run.compared if one.method is method])
     if len({block.round for block in run.blocks}) < 2:
         said.append("One round has no interval: nothing is shown to be better or worse.")
-    said += [f"{title(one.method)} was left out: {one.words}." for one in run.left_out.values()]
+    said += [f"{one.method.in_words} was left out: {one.words}." for one in run.left_out.values()]
     return said
 
 
@@ -79,23 +78,23 @@ def _of_method(method: Method, found: Sequence[Compared]) -> list[str]:
     two = [one for one in found if one.answer is PoolAnswer.TWO_POOLS]
     sure = [one for one in two if one.predicted_win]
     if not two:
-        said.append(f"{title(method)}: by its profile one pool is enough at every objective.")
+        said.append(f"{method.in_words}: by its profile one pool is enough at every objective.")
     elif not sure:
         said.append(
-            f"{title(method)}: its profile names two pools at {_at(two)}, "
+            f"{method.in_words}: its profile names two pools at {_at(two)}, "
             f"nowhere {number(SURE_WIN)} x the best single pool or more."
         )
     else:
         held = [one for one in sure if (one.two_over_one or 0.0) >= WIN]
         said.append(
-            f"{title(method)}: its profile predicts that two pools win at {_at(sure)}; "
+            f"{method.in_words}: its profile predicts that two pools win at {_at(sure)}; "
             f"at {len(held)} of {len(sure)} they sold {number(WIN)} x the best single pool or more."
         )
     for one in found:
         if one.worse_than:
             others = " and ".join(words(rival) for rival in one.worse_than)
             said.append(
-                f"{title(method)} at {_at([one])}: {others} sold more for sure than {words(one.ours)}, "
+                f"{method.in_words} at {_at([one])}: {others} sold more for sure than {words(one.ours)}, "
                 "which the profile names."
             )
     return said
@@ -108,7 +107,8 @@ def _at(found: Sequence[Compared]) -> str:
 def page(run: Run) -> str:
     """The Markdown above the verdicts."""
     parts = [_method_text(run.plan), "## Our configuration against the others"]
-    parts += [markdown_table(COMPARED_HEAD, compared_rows(run.compared)), "\n".join(sentences(run))]
+    parts += [COMPARED_WORDS, markdown_table(COMPARED_HEAD, compared_rows(run.compared))]
+    parts.append("\n".join(sentences(run)))
     for method in dict.fromkeys(block.method for block in run.blocks):
         parts += _method_parts(run, method)
     return "\n\n".join(part for part in parts if part)
@@ -119,12 +119,12 @@ def _method_parts(run: Run, method: Method) -> list[str]:
     plot = run.plots.get(method)
     rates = ", ".join(number(one) for one in SYNTHETIC_RATES)
     return [
-        f"## {title(method)}",
+        f"## {method.in_words}",
         f"vLLM accepts drafts here with prescribed chances, {rates} for positions 1, 2, 3 and all before: "
         "what is measured is a drafter's cost with that gain, not this drafter's quality."
-        if method in SYNTHETIC
+        if method.synthetic
         else "",
-        f"![Goodput against the objective, {title(method)}]({plot})" if plot else "",
+        f"![Goodput against the objective, {method.in_words}]({plot})" if plot else "",
         f"Goodput, interactive tokens in time weighing {WEIGHT:g}, with 95 % intervals over rounds:",
         markdown_table(CURVE_HEAD, curve_rows(run.blocks, method)),
         f"The same with a weight of {FLAT:g}:",
@@ -135,6 +135,8 @@ def _method_parts(run: Run, method: Method) -> list[str]:
         markdown_table(BATCH_HEAD, batch_rows(run.blocks, method)),
         f"Calibration of {run.calibrations[method].at}, before the first load:",
         markdown_table(ENGINE_HEAD, engine_rows(found)),
+        "Predicted goodput under our routing, as shares of the best:",
+        markdown_table(PREDICTION_HEAD, prediction_rows(found)),
         f"Tokens per step: {gain_words(found)}.\nK table of the engine: {table_words(found.table)}.",
     ]
 
@@ -171,15 +173,16 @@ Arrivals and prompts of a round are the same in every condition; no two requests
 Rounds: {rounds}, each with all {conditions} conditions of a method, in an order of its own.
 A condition counts {window.measured_s:g} s after {window.warm_s:g} s of the same load.
 Interactive requests count by their arrival, and full load goes on until all of these have ended.
-Batch tokens count by time: of an answer's tokens, by the engine's usage, the share of its events in the window.
-An interactive answer is in time when its first token came within {ttft:g} s of its arrival, waiting for a place
-included, and its mean time per later token within the objective; one that was refused or failed is not.
+Batch tokens count by time: of an answer's tokens, by the engine's usage, the share of its events in it.
+An interactive answer is in time when its first token came within {ttft:g} s of its arrival, wait included,
+and its mean time per later token within the objective; one that was refused or failed is not.
 The same answers are judged at {tpots} ms per token.
-Our rules obey {in_force:g} ms in every condition; up to {most} sequences run in an engine, new work is welcome at
-slot 1 up to {limit} and at slot 0 as long as the profile predicts the objective, {reserve} sequences are kept
-for interactive requests, and a K table counts for the rules as its K at {at} sequences.
-Goodput is {weight:g} x interactive tokens in time + batch tokens, per second: price lists sell a priority token
-at about four times a flex token; the tables without a weight are there, too.
+Our rules obey {in_force:g} ms in every condition; up to {most} sequences run in an engine.
+New work is welcome at slot 1 up to {limit}, and at slot 0 while the profile predicts the objective there.
+Of slot 0, {reserve} sequences are kept for interactive requests.
+A K table counts for the rules as its K at {at} sequences.
+Goodput is {weight:g} x interactive tokens in time + batch tokens, per second.
+Price lists sell a priority token at about four times a flex token; tables without that weight are there, too.
 Our configuration at an objective is what the profile of this run names, written down before the first load.
 Intervals are Student's t over rounds, ratios are paired by round.
 The load generator runs on the same machine; times are its own."""

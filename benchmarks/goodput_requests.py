@@ -63,7 +63,8 @@ def arrivals(window: Window, index: int, salt: str) -> list[Arrival]:
     """
     chance = random.Random(f"{SEED}/{index}/interactive")
     decks = [_endless(deck, chance) for deck in interactive_decks()]
-    at_s, pair, found = 0.0, [0, 1], []
+    found: list[Arrival] = []
+    at_s, pair = 0.0, [0, 1]
     while (at_s := at_s + chance.expovariate(window.rate_per_s)) < window.end_s + window.tail_s:
         number = len(found)
         if number % 2 == 0:

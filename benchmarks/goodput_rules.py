@@ -50,16 +50,16 @@ class Calibrated:
     costs: Mapping[Role, StepCost]
     gains: Mapping[str, Mapping[int, float]]  # class -> K -> tokens per step; has `MEAN`
     context_tokens: float
-    table: Sequence[int]  # K while so many sequences run; index 0 is unused
+    table: tuple[int, ...]  # K while so many sequences run; index 0 is unused
     longest: int  # K at most
-    predicted: Sequence[Predicted]
+    predicted: tuple[Predicted, ...]
     errors: Mapping[Role, float]  # of the fits, mean share
-    synthetic: bool = False  # acceptance was prescribed
 
     def gain(self, length: int, workload: str = MEAN) -> float:
         """Tokens of a sequence per step at K; of a K that was not measured that of the next shorter one."""
         known = self.gains[workload]
-        return max(1.0, *(gain for measured, gain in known.items() if measured <= length), 1.0)
+        shorter = [measured for measured in known if measured <= length]
+        return max(1.0, known[max(shorter)]) if shorter else 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ def lengths_of(configuration: Configuration, slot: int, found: Calibrated) -> tu
         return None
     if configuration is Configuration.ALL_SPECULATIVE:
         return (0, *(found.longest for _ in range(MAX_NUM_SEQS)))
-    return tuple(found.table)
+    return found.table
 
 
 def slots(configuration: Configuration, found: Calibrated) -> tuple[Slot, Slot]:

@@ -57,15 +57,15 @@ class Bench:
             await self._method(method)
 
     async def _method(self, method: Method) -> None:
-        self._step(f"{method}: starting two speculative engines", START_S)
+        self._step(f"{method.in_words}: starting two speculative engines", START_S)
         try:
             await self._fleet.use(method, self._drafts)
         except BenchError as error:
             self._records.left_out(LeftOut(method, str(error)))
-            self._step(f"{method} is left out: {error}", 0.0)
+            self._step(f"{method.in_words} is left out: {error}", 0.0)
             return
         if method not in self._records.found.calibrations:
-            self._step(f"{method}: calibration", CALIBRATION_S)
+            self._step(f"{method.in_words}: calibration", CALIBRATION_S)
             speculative, plain = self._fleet.speculative[0], self._fleet.plain[1]
             made = await self._calibrate(
                 method, LONGEST[method], speculative, plain, lambda text: self._step(f"  {text}", 0.0)
@@ -74,7 +74,7 @@ class Bench:
         calibrated = self._records.found.calibrations[method].found
         for one in calibrated.predicted:
             words = f"{1000 * one.tpot_s:.0f} ms: {one.answer}, margin {one.margin:.2f}"
-            self._step(f"{method}: predicted at {words}", 0.0)
+            self._step(f"{method.in_words}: predicted at {words}", 0.0)
         for index in range(self._plan.rounds):
             for condition in order(self._plan.conditions, index):
                 if not self._records.found.has(method, index, condition):
@@ -83,7 +83,8 @@ class Bench:
     async def _block(self, method: Method, index: int, condition: Condition, found: Calibrated) -> None:
         name = f"{method}/{condition.name}/{index + 1}"
         self._step(
-            f"{method}, round {index + 1} of {self._plan.rounds}: {condition.name}", _block_s(self._plan)
+            f"{method.in_words}, round {index + 1} of {self._plan.rounds}: {condition.name}",
+            _block_s(self._plan),
         )
         engines = await self._fleet.lay(condition.configuration, found)
         router = _router(condition, index, found, engines)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from autoscaling.profiling.findings import PoolAnswer
 from autoscaling.types import Role
 from benchmarks.goodput_figures import (
     Block,
@@ -23,15 +24,16 @@ CURVE_HEAD: Final = ("configuration", "routing", *(f"{1000 * one:.0f} ms" for on
 COMPARED_HEAD: Final = (
     "method",
     "TPOT",
-    "profile's answer",
+    "predicted",
     "margin",
     "best other",
     "ours over it",
     "95 % from",
     "to",
     "worse than",
-    "two pools over the best single one",
+    "two over one",
 )
+PREDICTION_HEAD: Final = ("TPOT", "answer", "margin", *(one.value for one in PoolAnswer))
 BATCH_HEAD: Final = ("configuration", "routing", "batch tok/s", "95 % from", "to", "interactive", "refused")
 
 
@@ -74,7 +76,7 @@ def compared_rows(compared: Sequence[Compared]) -> list[list[str]]:
         ratio = one.to_best
         rows.append(
             [
-                one.method.value,
+                one.method.in_words,
                 f"{1000 * one.tpot_s:.0f} ms",
                 one.answer.value,
                 number(one.margin),
@@ -107,9 +109,20 @@ def engine_rows(found: Calibrated) -> list[list[str]]:
     return rows
 
 
+def prediction_rows(found: Calibrated) -> list[list[str]]:
+    """What was predicted at each objective, as shares of the best."""
+    rows = []
+    for one in found.predicted:
+        best = max(one.goodput.values(), default=0.0)
+        shares = [one.goodput.get(answer) for answer in PoolAnswer]
+        cells = [number(None if share is None or best <= 0 else share / best) for share in shares]
+        rows.append([f"{1000 * one.tpot_s:.0f} ms", one.answer.value, number(one.margin), *cells])
+    return rows
+
+
 def table_words(table: Sequence[int]) -> str:
     """A K table in words, such as `4 up to 3 sequences, 0 up to 16`."""
-    parts = []
+    parts: list[str] = []
     for size in range(1, len(table)):
         if size + 1 == len(table) or table[size + 1] != table[size]:
             parts.append(

@@ -27,6 +27,7 @@ TARGETS = {
     "bench-path",
     "bench-control",
     "bench-mixed",
+    "bench-goodput",
     "bench-route",
     "bench-workload",
     "clean",

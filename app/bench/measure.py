@@ -72,25 +72,30 @@ class Measuring:
 
     async def run(self, lengths: Sequence[int]) -> None:
         """Measure all rounds with the draft lengths that the speculative engine can have now."""
-        began, longest = time.monotonic(), 0.0
+        began, expected = time.monotonic(), 0.0
         for round_ in range(self._plan.rounds):
-            started = time.monotonic()
-            budget = self._plan.budget_s
-            if budget is not None and round_ > 1 and started - began + longest > budget:
+            todo = list(pairs(self._plan, round_, lengths))
+            budget, took = self._plan.budget_s, time.monotonic() - began
+            next_s = sum(expected_s(pair, self._plan) for pair in todo)
+            # What the former rounds took corrects what this one is expected to take; two are always made.
+            if budget is not None and round_ > 1 and took + next_s * took / expected > budget:
                 self._cut(f"{self._plan.rounds - round_} of {self._plan.rounds} rounds: no time was left")
                 return
-            for pair in pairs(self._plan, round_, lengths):
+            expected += next_s
+            for pair in todo:
                 if self._fits(pair):
                     self._progress.say(_words(pair, round_, self._plan.rounds))
-                    await self._pair(pair, round_)
+                    await self.pair(pair, round_)
                 self._progress.done(expected_s(pair, self._plan))
             await self._prefills(round_)
             self._saturated()
-            longest = max(longest, time.monotonic() - started)
 
-    async def _pair(self, pair: Pair, round_: int) -> None:
+    async def pair(self, pair: Pair, round_: int, table: Sequence[int] | None = None) -> None:
+        """Measure both engines at one cell; a table of draft lengths stands in for the pair's own."""
         speculative = self._engines[Role.SPECULATIVE]
-        if speculative.capabilities.draft_length_adjustable:
+        if table is not None:
+            await speculative.set_draft_lengths(table)
+        elif speculative.capabilities.draft_length_adjustable:
             await speculative.set_draft_length(pair.draft_length)
         times = SINGLE_ANSWERS if pair.sequences == 1 else 1
         chosen = cells_of(self._prompts, pair.workload, pair.sequences * times, round_ * pair.sequences)

@@ -23,7 +23,7 @@ from autoscaling.profiling.measured import EngineFacts, Fingerprint, Measurement
 from autoscaling.types import Capabilities, Role
 from deployments.config import EngineSettings, PoolSettings
 from deployments.device import cpu_model
-from deployments.truncated_draft import is_synthetic
+from deployments.synthetic_acceptance import is_synthetic
 
 TABLE: Final = "num_speculative_tokens_per_batch_size"
 START_S: Final = 45.0  # expected, for the time that is shown

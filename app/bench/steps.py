@@ -10,7 +10,7 @@ from app.bench.answer import Answer
 from autoscaling.profiling.measured import Drafting, Steps
 from deployments.engine import StepRecord
 
-CUT: Final = 0.1  # of the steps at either end: a collector's pause, a page that was not there
+CUT: Final = 0.25  # of the steps at either end: what else the machine does for a while is not the engine
 FEWEST: Final = 3  # full steps that make a mean
 
 

@@ -44,7 +44,7 @@ class Steps:
     """Decode steps of a full batch, without any prefill beside it."""
 
     count: int
-    step_s: float  # mean over the steps, the slowest and fastest tenth left out
+    step_s: float  # mean over the steps, the slowest and fastest quarter left out
     spread_s: float  # standard deviation of the same
     tokens: float  # mean N: sequences and the draft tokens that were verified
     context_tokens: float  # mean over the steps of the context of all sequences together

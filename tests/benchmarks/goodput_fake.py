@@ -18,7 +18,7 @@ from benchmarks.goodput_plan import MAX_NUM_SEQS, Method
 from benchmarks.goodput_rules import Calibrated, Predicted
 from deployments.config import PoolSettings
 
-BASE_S, PER_TOKEN_S = 0.004, 0.0001
+BASE_S, PER_TOKEN_S = 0.002, 0.0001
 GAIN = 2  # tokens of a step that drafts
 TABLE = (0, *(4 if size <= 4 else 0 for size in range(1, MAX_NUM_SEQS + 1)))
 
@@ -117,7 +117,7 @@ def calibrated(answer: PoolAnswer = PoolAnswer.TWO_POOLS, margin: float = 1.3) -
     """What calibration would find: K = 4 pays up to four sequences."""
     return Calibrated(
         costs={
-            Role.SPECULATIVE: StepCost(0.03, 0.0005, draft_s=0.002, draft_length=4),
+            Role.SPECULATIVE: StepCost(0.016, 0.0003, draft_s=0.002, draft_length=4),
             Role.PLAIN: StepCost(0.03, 0.001),
         },
         gains={"mean": {2: 1.5, 4: 2.0}, "code": {4: 2.5}},

@@ -1,0 +1,1 @@
+"""The report of a measurement: one page that answers first and then shows what the answer rests on."""

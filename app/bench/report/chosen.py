@@ -1,0 +1,75 @@
+"""Which of many findings a reader sees first: the draft length that stands for a kind of prompts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from autoscaling.profile import MEAN
+from autoscaling.profiling.findings import Crossover, Findings, SpeedUp, Verdict
+
+
+def workloads(findings: Findings) -> tuple[str, ...]:
+    """Kinds of prompts in the order of the measurement."""
+    names = [one.workload for one in findings.speed_ups]
+    names += [one.cell.workload for one in findings.measurement.runs]
+    names += [name for name in findings.survivals if name != MEAN]
+    return tuple(dict.fromkeys(names))
+
+
+def lengths(findings: Findings, workload: str) -> tuple[int, ...]:
+    """The K above 0 that were compared for a kind of prompts."""
+    found = {one.draft_length for one in findings.speed_ups if one.workload == workload}
+    return tuple(sorted(found - {0}))
+
+
+def best_length(findings: Findings, workload: str) -> int | None:
+    """The K with the largest speed-up over all batches (geometric mean); None when nothing was compared."""
+    means = {
+        length: _geometric_mean(one.measured.value for one in line(findings, workload, length))
+        for length in lengths(findings, workload)
+    }
+    return max(means, key=lambda length: means[length]) if means else None
+
+
+def line(findings: Findings, workload: str, draft_length: int) -> tuple[SpeedUp, ...]:
+    """Speed-ups at one K by growing batch."""
+    found = [
+        one
+        for one in findings.speed_ups
+        if one.workload == workload and one.draft_length == draft_length and math.isfinite(one.measured.value)
+    ]
+    return tuple(sorted(found, key=lambda one: one.sequences))
+
+
+def crossover(findings: Findings, workload: str, draft_length: int | None) -> Crossover | None:
+    """Where that K stops to pay."""
+    for one in findings.crossovers:
+        if one.workload == workload and one.draft_length == draft_length:
+            return one
+    return None
+
+
+def furthest(findings: Findings, workload: str) -> Crossover | None:
+    """The crossover of the K that pays up to the largest batch; None where no K pays up to a batch."""
+    found = [
+        one
+        for one in findings.crossovers
+        if one.workload == workload and one.verdict is Verdict.PAYS_BELOW and one.sequences is not None
+    ]
+    return max(found, key=lambda one: one.sequences.value if one.sequences else 0.0, default=None)
+
+
+def batches(findings: Findings) -> tuple[int, ...]:
+    """The batches at which both engines were compared."""
+    return tuple(sorted({one.sequences for one in findings.speed_ups}))
+
+
+def objectives(findings: Findings) -> tuple[float, ...]:
+    """Times per output token that capacity and pools were judged by."""
+    return tuple(sorted({one.tpot_s for one in findings.capacities} | {one.tpot_s for one in findings.pools}))
+
+
+def _geometric_mean(values: Iterable[float]) -> float:
+    found = [math.log(value) for value in values if value > 0]
+    return sum(found) / len(found) if found else -math.inf

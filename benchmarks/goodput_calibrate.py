@@ -1,0 +1,104 @@
+"""The profile that a prediction of `benchmarks.goodput` rests on: measured, fitted, concluded from."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Final, cast
+
+from app.bench.engine_process import BenchEngineError, EngineProcess
+from app.bench.measure import Found, Measuring
+from app.bench.plan import Plan
+from app.bench.prompts import built_in
+from app.bench.run import fingerprint
+from autoscaling.profiling.analyse import analyse
+from autoscaling.profiling.cost_fit import FitError
+from autoscaling.profiling.measured import EngineFacts, Measurement
+from autoscaling.types import Role, Tier
+from benchmarks.errors import BenchError
+from benchmarks.goodput_engines import Engine, Say
+from benchmarks.goodput_plan import IN_FORCE_S, Method
+from benchmarks.goodput_profile import calibrated
+from benchmarks.goodput_rules import Calibrated
+
+# Short: twelve cells of two kinds of prompts, each twice, two minutes and a half.
+BATCHES: Final = (1, 4, 16)
+WORKLOADS: Final = ("chat", "copy")
+ROUNDS: Final = 2
+
+
+class _Quiet:
+    """What a measurement says of each cell would drown the run's own lines."""
+
+    def __init__(self, say: Say) -> None:
+        self._say = say
+
+    def say(self, text: str) -> None:
+        if text.startswith("left out"):
+            self._say(text)
+
+    def done(self, expected_s: float) -> None:
+        """The run counts calibration as one step."""
+
+
+async def calibrate(method: Method, longest: int, speculative: Engine, plain: Engine, say: Say) -> Calibrated:
+    """Measure both engines side by side and conclude from it; raises BenchError."""
+    plan = plan_of(longest)
+    engines = {
+        Role.SPECULATIVE: cast(EngineProcess, speculative),
+        Role.PLAIN: cast(EngineProcess, plain),
+    }
+    began = time.monotonic()
+    try:
+        one = Measuring(engines, built_in(plan.workloads), plan, _Quiet(say))
+        await one.warm_up()
+        await one.run(plan.lengths)
+        made = measurement_of(method, plan, engines, one.found, time.monotonic() - began)
+        findings = analyse(made, None, {Tier.INTERACTIVE: IN_FORCE_S}, None)
+    except (BenchEngineError, FitError) as error:
+        raise BenchError(f"calibration of {method.in_words}: {error}") from error
+    for fit in findings.fits.values():
+        if not fit.accepted:
+            say(f"the fit of the {fit.role} engine is poor: {fit.refused_because}")
+    return calibrated(findings, longest)
+
+
+def plan_of(longest: int) -> Plan:
+    """The short grid for engines that draft up to so many tokens: that, half of it, and none."""
+    return Plan(
+        batches=BATCHES,
+        hold_out=(),
+        lengths=tuple(sorted({0, (longest + 1) // 2, longest})),
+        workloads=WORKLOADS,
+        rounds=ROUNDS,
+        quick=True,
+    )
+
+
+def measurement_of(
+    method: Method, plan: Plan, engines: Mapping[Role, EngineProcess], found: Found, took_s: float
+) -> Measurement:
+    """What was measured, as the analysis takes it."""
+    known = {role: engine.capabilities for role, engine in engines.items()}
+    return Measurement(
+        made_at=datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        took_s=round(took_s, 1),
+        quick=True,
+        synthetic_acceptance=method.synthetic,
+        fingerprint=fingerprint(known[Role.SPECULATIVE], plan.longest),
+        engines=tuple(
+            EngineFacts(
+                role=role,
+                max_num_seqs=one.max_num_seqs,
+                kv_cache_tokens=one.kv_cache_tokens,
+                start_s=None,
+                stop_s=None,
+                adjustable=one.draft_length_adjustable,
+            )
+            for role, one in known.items()
+        ),
+        runs=tuple(found.runs),
+        prefills=tuple(found.prefills),
+        cut=tuple(found.cut),
+    )
