@@ -166,7 +166,7 @@ def crossover(
     draft_length: int,
     most: int,
 ) -> Crossing:
-    """At which batches of 1..`most` sequences K pays, and where it stops; `mixed` also where it only starts."""
+    """At which batches of 1..`most` sequences K pays, and where it stops; `mixed` where it only starts."""
     ratios = [
         speed_up(cost, plain, sequences, context_tokens, tokens_per_step, draft_length)
         for sequences in range(1, most + 1)

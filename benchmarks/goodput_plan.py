@@ -24,12 +24,13 @@ BATCH_TOKENS: Final = 96
 SEED: Final = "goodput-1"
 
 MAX_NUM_SEQS: Final = 16  # of every engine: one of them holds the whole batch load
-BATCH_SLOT_LIMIT: Final = 8  # soft limit of slot 1, a replica's usual one, whatever engine lies there
+# Soft limit of slot 1, whatever engine lies there: a plain replica's default is 32, and its engine holds 16.
+BATCH_SLOT_LIMIT: Final = MAX_NUM_SEQS
 INTERACTIVE_DEADLINE_S, BATCH_DEADLINE_S = 5.0, 300.0
 RESERVE: Final = 2
 # Sequences at which our rules read a K table, since they know one K per pool: the reserve and two callers at
-# slot 0, the soft limit at slot 1.
-TABLE_AT: Final = (4, BATCH_SLOT_LIMIT)
+# slot 0, the batch streams at slot 1.
+TABLE_AT: Final = (4, BATCH_STREAMS)
 
 SURE_WIN: Final = 1.2  # predicted: two pools over the best single one
 WIN: Final = 1.1  # measured, where a win was predicted

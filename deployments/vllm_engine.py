@@ -161,7 +161,7 @@ class VLLMEngine:
         self._capabilities = self._describe(config, __version__, adjustable=bool(table))
 
     async def _draft_lengths(self) -> list[int]:
-        """The table of draft lengths in force; empty where K is fixed, or EngineCore does not answer to it."""
+        """The table of draft lengths in force; empty where K is fixed or EngineCore does not answer."""
         if not (self._settings.speculative_config or {}).get(LENGTH_TABLE):
             return []
         try:

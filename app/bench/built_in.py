@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from types import MappingProxyType
 from typing import Any, Final
@@ -41,6 +42,21 @@ def built_in(workloads: Sequence[str], contexts: Sequence[Context] = ("short",))
         for context in contexts
         for number, messages in enumerate(_all(workload, context), 1)
     )
+
+
+def for_workloads(names: Sequence[str]) -> tuple[Prompt, ...]:
+    """Built-in prompts for workloads whose names may say a length: `copy`, or `copy-long`.
+
+    Raises PromptsError for a name that is neither.
+    """
+    found: list[Prompt] = []
+    for name in names:
+        workload, _, length = name.partition("-")
+        contexts = [context for context in TOKENS if context == (length or "short")]
+        if not contexts:
+            raise PromptsError(f"no prompts of length {length!r}: choose of {', '.join(TOKENS)}")
+        found += (replace(prompt, workload=name) for prompt in built_in([workload], contexts))
+    return tuple(found)
 
 
 def _all(workload: str, context: Context) -> list[Messages]:

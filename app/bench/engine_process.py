@@ -179,5 +179,3 @@ def _tail(log: Path) -> list[str]:
     except OSError:
         return []
     return data.decode(errors="replace").splitlines()
-
-

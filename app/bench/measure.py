@@ -16,7 +16,7 @@ from typing import Any, Final, Protocol
 from app.bench.answer import Answer
 from app.bench.client import ask
 from app.bench.engine_process import EngineProcess
-from app.bench.plan import Pair, Plan, expected_s, pairs
+from app.bench.plan import LONG_BATCH, Pair, Plan, expected_s, pairs
 from app.bench.prompts import Prompt, cells_of
 from app.bench.steps import drafting, full_steps, mean, together
 from autoscaling.profiling.measured import Cell, CellRun, PrefillRun, Steps
@@ -51,12 +51,19 @@ class Measuring:
     """Both engines, and what they are asked."""
 
     def __init__(
-        self, engines: Mapping[Role, EngineProcess], prompts: Sequence[Prompt], plan: Plan, progress: Progress
+        self,
+        engines: Mapping[Role, EngineProcess],
+        prompts: Sequence[Prompt],
+        plan: Plan,
+        progress: Progress,
+        *,
+        greedy: bool = False,  # whatever the prompts ask for
     ) -> None:
         self.found = Found()
         self._engines = engines
         self._prompts = prompts
         self._plan = plan
+        self._greedy = greedy
         self._progress = progress
         self._model = engines[Role.PLAIN].capabilities.models[0]
         self._most = max(plan.batches + plan.hold_out)
@@ -65,9 +72,11 @@ class Measuring:
 
     async def warm_up(self) -> None:
         """Send every workload once: what is compiled, loaded or cached at first use is not measured."""
-        for workload in self._plan.workloads:
-            chosen = cells_of(self._prompts, workload, min(4, self._most), 0)
-            for answers in await asyncio.gather(*(self._batch(one, chosen) for one in self._engines.values())):
+        for workload in self._plan.all_workloads:
+            chosen = cells_of(self._prompts, workload, min(LONG_BATCH, self._most), 0)
+            for answers in await asyncio.gather(
+                *(self._batch(one, chosen) for one in self._engines.values())
+            ):
                 self._learn(workload, answers)
 
     async def run(self, lengths: Sequence[int]) -> None:
@@ -178,6 +187,8 @@ class Measuring:
             "ignore_eos": True,  # every answer has the same length, so that a batch stays full
             "stream": True,
             "stream_options": {"include_usage": True},
+            # Prescribed acceptance knows greedy decoding only.
+            **({"temperature": 0} if self._greedy else {}),
         }
 
     async def _prefills(self, round_: int) -> None:
@@ -266,5 +277,3 @@ async def _cancel(tasks: Sequence[asyncio.Task[Any]]) -> None:
         task.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await asyncio.gather(*tasks, return_exceptions=True)
-
-

@@ -72,7 +72,9 @@ class Outcome:
                 {"tpotSeconds": one.tpot_s, "answer": one.answer.value, "margin": one.margin}
                 for one in found.pools
             ],
-            "policy": [{"path": one.path, "value": one.value, "because": one.because} for one in found.policy],
+            "policy": [
+                {"path": one.path, "value": one.value, "because": one.because} for one in found.policy
+            ],
             "draftTable": [[row.first, row.last, row.draft_length] for row in found.table],
             "cut": list(found.measurement.cut),
         }

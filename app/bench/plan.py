@@ -8,6 +8,7 @@ from random import Random
 from typing import Final
 
 ANSWER_TOKENS: Final = 40
+LONG_BATCH: Final = 4  # of long prompts: more would not stay in a small KV cache from one K to the next
 QUICK_BUDGET_S: Final = 490.0  # of rounds; with start, stop and warm-up it stays within 10 minutes
 
 
@@ -23,9 +24,15 @@ class Plan:
     quick: bool = False
     answer_tokens: int = ANSWER_TOKENS
     hold_out_rounds: int = 2
+    long_context: str | None = None  # kind of long prompts that tells what context costs, at one batch
     prefill_tokens: tuple[int, ...] = (128, 512, 1500)
     budget_s: float | None = None  # of the rounds; a round that would not fit is left out
     seed: int = 1
+
+    @property
+    def all_workloads(self) -> tuple[str, ...]:
+        """Every kind of prompts that the plan asks for."""
+        return self.workloads if self.long_context is None else (*self.workloads, self.long_context)
 
     @property
     def longest(self) -> int:
@@ -50,6 +57,7 @@ QUICK: Final = Plan(
     workloads=("chat", "copy"),
     rounds=4,
     quick=True,
+    long_context="copy-long",
     budget_s=QUICK_BUDGET_S,
 )
 FULL_BATCHES: Final = (1, 4, 16, 32, 64, 128)
@@ -84,6 +92,9 @@ def pairs(plan: Plan, round_: int, lengths: Sequence[int]) -> Iterator[Pair]:
         for workload in plan.workloads
         for length in lengths
     ]
+    if plan.long_context is not None and round_ < plan.hold_out_rounds:
+        ends = sorted({min(lengths), max(lengths)})
+        found += [Pair(LONG_BATCH, plan.long_context, length) for length in ends]
     Random(f"{plan.seed}/{round_}").shuffle(found)  # noqa: S311  # an order, not a secret
     return iter(found)
 
@@ -93,4 +104,5 @@ def expected_s(pair: Pair, plan: Plan) -> float:
 
     What was seen corrects it: only the proportions count.
     """
-    return plan.answer_tokens * (0.04 + 0.003 * pair.sequences) + 0.1 * pair.sequences
+    prompts_s = 1.5 if pair.workload.endswith("-long") else 0.1
+    return plan.answer_tokens * (0.04 + 0.003 * pair.sequences) + prompts_s * pair.sequences

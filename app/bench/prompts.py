@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.bench.built_in import WORKLOADS, built_in
+from app.bench.built_in import WORKLOADS, built_in, for_workloads
 from app.bench.prompt import CONTEXTS, Context, Prompt, PromptsError, cells_of, context_of
 from app.bench.prompt_file import read_prompts
 
@@ -15,5 +15,6 @@ __all__ = [
     "built_in",
     "cells_of",
     "context_of",
+    "for_workloads",
     "read_prompts",
 ]

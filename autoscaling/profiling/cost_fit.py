@@ -25,6 +25,7 @@ from autoscaling.types import Role
 HINGE_SQUARES = 0.5
 HINGE_ERROR = 0.01
 HINGE_BELOW, HINGE_BEYOND = 3, 2  # cells of different N that have to lie on its sides
+MOST_HINGES = 24  # that are tried: steps are not measured so finely that more would differ
 
 
 class FitError(ValueError):
@@ -116,19 +117,19 @@ def _parted(role: Role, measurement: Measurement) -> tuple[tuple[Row, ...], tupl
 
 def _columns(rows: Sequence[Row], prompts: Sequence[PrefillRow], prior: StepCost | None) -> Columns:
     """Without a hinge, or with the best one where that is clearly better."""
-    straight = columns_of(rows, prior)
-    cost = straight.cost(rows, prompts)
-    squares, error = _squares(cost, rows), _error(cost, rows)
-    best, least = straight, squares * HINGE_SQUARES
+    best = columns_of(rows, prior)
+    cost = best.cost(rows, prompts)
+    least, error = _squares(cost, rows) * HINGE_SQUARES, _error(cost, rows)
     if error <= HINGE_ERROR:
-        return straight
+        return best
     for hinge in _hinges(rows):
         bent = columns_of(rows, prior, hinge)
         cost = bent.cost(rows, prompts)
         # A hinge so dear that prompts, alone in a step, would cost less than nothing is refuted by them.
         refuted = bool(prompts) and cost.per_prefill_s == 0
-        if not refuted and _squares(cost, rows) <= least and _error(cost, rows) <= error - HINGE_ERROR:
-            best, least = bent, _squares(cost, rows)
+        squares = _squares(cost, rows)
+        if not refuted and squares <= least and _error(cost, rows) <= error - HINGE_ERROR:
+            best, least = bent, squares
     return best
 
 
@@ -139,7 +140,7 @@ def _hinges(rows: Sequence[Row]) -> list[float]:
     found = []
     for at in range(HINGE_BELOW - 1, len(means) - HINGE_BEYOND):
         found += [means[at], (means[at] + means[at + 1]) / 2]
-    return found
+    return found[:: 1 + len(found) // MOST_HINGES]
 
 
 def _groups(keys: Iterable[Cell | int]) -> Iterable[list[int]]:
@@ -182,8 +183,9 @@ def _refused(
     if hold_out_error is not None and not hold_out_error <= gate.hold_out_error:
         unseen = _words(sorted({row.cell.sequences for row in held}))
         return (
-            f"predicted steps of {unseen} sequences, which the fit has not seen, are {hold_out_error:.0%} off, "
-            f"more than {gate.hold_out_error:.0%}: measure more batches around those, or more rounds"
+            f"predicted steps of {unseen} sequences, which the fit has not seen, are {hold_out_error:.0%} "
+            f"off those measured, more than {gate.hold_out_error:.0%}: "
+            "measure more batches around those, or more rounds"
         )
     return None
 

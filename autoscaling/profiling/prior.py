@@ -94,7 +94,8 @@ def with_draft(
 ) -> StepCost:
     """The cost of an engine of `cost` beside which a draft model proposes K tokens, one after the other.
 
-    Each token in turn reads all weights of the draft and the whole context.  Raises ValueError for a K below 1.
+    Each token in turn reads all weights of the draft and the whole context.  Raises ValueError for
+    a K below 1.
     """
     if draft_length < 1:
         raise ValueError(f"draft_length: {draft_length}: nothing is drafted: give 1 or more")

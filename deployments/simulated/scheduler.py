@@ -102,9 +102,7 @@ class Scheduler:
     def update(self, stepped: bool, outputs: list[Output], step_s: float = 0.0) -> Update:
         """Report outputs with the state of the queues."""
         usage = min(1.0, sum(s.context for s in self._running) / self._config.kv_capacity)
-        return Update(
-            stepped, outputs, len(self._running), len(self._waiting), usage, self._counters, step_s
-        )
+        return Update(stepped, outputs, len(self._running), len(self._waiting), usage, self._counters, step_s)
 
     def _wait(self, sequence: Sequence) -> None:
         heapq.heappush(self._waiting, (sequence.rank, sequence))

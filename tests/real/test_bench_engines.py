@@ -186,8 +186,9 @@ def test_a_k_table_does_not_collapse_at_its_boundary(engines):
         for sequences, runs in found.items()
     }
     print(ratios)
-    assert {5: 0, 6: 0} == {
-        sequences: sum(speculative.drafting.drafted for speculative, _ in found[sequences])
+    # Nothing is drafted while the batch is full; before that and behind it fewer sequences run.
+    assert {5: 5.0, 6: 6.0} == {
+        sequences: max(speculative.steps.tokens for speculative, _ in found[sequences])
         for sequences in (5, 6)
     }
     # The public reports had 0.10 to 0.68 of the fixed K's there.

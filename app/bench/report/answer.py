@@ -62,7 +62,9 @@ def _headline(findings: Findings) -> tuple[str, ...]:
     if below:
         said.append(f"Speculation pays for {joined(below)}.")
     if always:
-        said.append(f"It pays for {joined(always)} at every batch that was measured, up to {sequences(most)}.")
+        said.append(
+            f"It pays for {joined(always)} at every batch that was measured, up to {sequences(most)}."
+        )
     if mixed:
         said.append(f"For {joined(mixed)} it pays at some batches and not at others.")
     if never:
@@ -104,7 +106,9 @@ def _pools(findings: Findings) -> list[Block]:
             continue
         where = joined([objective(one.tpot_s) for one in at])
         verb = "are recommended" if kind is PoolAnswer.TWO_POOLS else "is enough"
-        said.append(f"{KIND[kind][0].upper()}{KIND[kind][1:]} {verb} where {where} per output token is promised.")
+        said.append(
+            f"{KIND[kind][0].upper()}{KIND[kind][1:]} {verb} where {where} per output token is promised."
+        )
     if all(one.answer is not PoolAnswer.TWO_POOLS for one in pools):
         said.append("A second pool would not pay for itself at any of these objectives.")
     said += [
@@ -142,7 +146,9 @@ def _settings(findings: Findings) -> list[Block]:
     blocks: list[Block] = []
     if findings.policy:
         rows = tuple((name_of(one.path), _value(one.value), one.because) for one in findings.policy)
-        blocks.append(Table("Policy values", ("field of the policy file", "value", "why"), rows, frozenset({0, 2})))
+        blocks.append(
+            Table("Policy values", ("field of the policy file", "value", "why"), rows, frozenset({0, 2}))
+        )
     else:
         blocks.append(Text(("No policy value follows from this measurement.",)))
     if findings.table:

@@ -8,10 +8,10 @@ from app.bench.plan import QUICK, full, pairs
 
 
 def test_a_round_has_every_cell_once():
-    """Quick: three batches, two kinds of prompts, three draft lengths; the hold-out beside them."""
+    """Quick: three batches, two kinds of prompts, three draft lengths, long prompts at both ends of K."""
     found = Counter(pairs(QUICK, 0, QUICK.lengths))
     assert {1} == set(found.values())
-    assert (18, 12) == (
+    assert (20, 12) == (
         sum(not one.hold_out for one in found),
         sum(one.hold_out for one in found),
     )

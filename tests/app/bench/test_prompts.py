@@ -18,6 +18,7 @@ from app.bench.prompts import (
     built_in,
     cells_of,
     context_of,
+    for_workloads,
     read_prompts,
 )
 from app.peek import peek
@@ -396,3 +397,18 @@ def test_files_of_other_systems_are_read(tmp_path: Path) -> None:
     path.write_bytes(b'\xef\xbb\xbf{"prompt": "one"}\r\n{"prompt": "two"}\r\n')
 
     assert ["one", "two"] == [text_of(one) for one in read_prompts(path, quiet)]
+
+
+def test_a_workload_may_say_its_length():
+    """`copy` is short; `copy-long` is a workload of its own, of about 1500 tokens."""
+    found = for_workloads(("copy", "copy-long"))
+    assert {"copy": "short", "copy-long": "long"} == {one.workload: one.context for one in found}
+
+
+@pytest.mark.parametrize(
+    ("name", "words"), [("copy-huge", "no prompts of length 'huge'"), ("x", "workload 'x'")]
+)
+def test_an_unknown_workload_or_length_is_named(name, words):
+    """With those that exist."""
+    with pytest.raises(PromptsError, match=words):
+        for_workloads((name,))

@@ -18,7 +18,7 @@ PREFILL = step(step_s=0.5, sequences=0, started=2, prompt=20, tokens=0)
 
 
 def test_only_full_decode_steps_count():
-    """Steps with a prefill, with fewer sequences, or whose sequences were not all in the one before, do not."""
+    """Steps with a prefill, with fewer sequences, or whose sequences were not all in the last one, do not."""
     records = [
         PREFILL,
         step(0.9, prompt=5),

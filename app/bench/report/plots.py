@@ -1,0 +1,177 @@
+"""The plots of a report, by name; each is left out when there is nothing to draw."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING
+
+from app.bench.report import chosen
+from app.bench.report.canvas import GREY, SYNTHETIC, batch_axis, colour, legend, marker, panel, svg
+from app.bench.report.plots_cost import draw_frontier, draw_parts, frontier_size, parts, parts_size
+from app.bench.report.words import name
+from autoscaling.profile import MEAN
+from autoscaling.profiling.findings import Estimate, Findings, Survival
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+SPEED_UP, SURVIVAL, FRONTIER, PARTS, BREAK_EVEN = "speed-up", "acceptance", "frontier", "parts", "break-even"
+TITLES: Mapping[str, str] = {
+    SPEED_UP: "Speed-up of drafting against concurrency",
+    SURVIVAL: "How many drafts survive to each position",
+    FRONTIER: "Time per token against throughput",
+    PARTS: "What a speculative step costs against what it brings",
+    BREAK_EVEN: "Acceptance that drafting needs, against what was measured",
+}
+# The regimes of the white papers' rule of thumb: acceptance rate from, to, word.
+REGIMES = ((0.0, 0.3, "low"), (0.4, 0.6, "moderate"), (0.7, 1.0, "high"))
+Draw = Callable[["Figure"], None]
+
+
+def plots(findings: Findings) -> dict[str, str]:
+    """Every plot that can be drawn: name -> SVG text."""
+    return {
+        key: svg(key, title_of(findings, key), draw, size) for key, (draw, size) in _all(findings).items()
+    }
+
+
+def plot_names(findings: Findings) -> tuple[str, ...]:
+    """What `plots` draws, without drawing it."""
+    return tuple(_all(findings))
+
+
+def title_of(findings: Findings, key: str) -> str:
+    """The title; it says when acceptance was prescribed."""
+    return TITLES[key] + (f" ({SYNTHETIC})" if findings.measurement.synthetic_acceptance else "")
+
+
+def _all(findings: Findings) -> dict[str, tuple[Draw, tuple[float, float]]]:
+    def drawn(draw: Callable[[Findings, str, Figure], None], key: str) -> Draw:
+        return partial(draw, findings, title_of(findings, key))
+
+    found: dict[str, tuple[Draw, tuple[float, float]]] = {}
+    if any(one.draft_length > 0 for one in findings.speed_ups):
+        found[SPEED_UP] = drawn(draw_speed_up, SPEED_UP), (9.0, 4.9)
+    if survivals(findings):
+        found[SURVIVAL] = drawn(draw_survival, SURVIVAL), (9.0, 4.2)
+    if findings.frontier:
+        found[FRONTIER] = drawn(draw_frontier, FRONTIER), frontier_size(findings)
+    if parts(findings):
+        found[PARTS] = drawn(draw_parts, PARTS), parts_size(findings)
+    if findings.break_evens:
+        found[BREAK_EVEN] = drawn(draw_break_even, BREAK_EVEN), (9.0, 4.0)
+    return found
+
+
+def survivals(findings: Findings) -> tuple[Survival, ...]:
+    """Kinds of prompts whose drafts have reached a position."""
+    return tuple(one for key, one in findings.survivals.items() if key != MEAN and one.survival)
+
+
+def draw_speed_up(findings: Findings, title: str, figure: Figure) -> None:
+    """One line per kind of prompts at its best K, its band, the model, and where it crosses 1."""
+    with panel(figure.subplots(), title, y="tokens per second, speculative / plain") as axes:
+        axes.axhline(1.0, color="black", linewidth=1.2, label="as fast as plain")
+        for at, workload in enumerate(chosen.workloads(findings)):
+            length = chosen.best_length(findings, workload)
+            if length is None:
+                continue
+            line = chosen.line(findings, workload, length)
+            x = [one.sequences for one in line]
+            label = f"{name(workload)}, K = {length}"
+            axes.plot(
+                x, [one.measured.value for one in line], color=colour(at), marker=marker(at), label=label
+            )
+            banded = [one for one in line if one.measured.low is not None and one.measured.high is not None]
+            axes.fill_between(
+                [one.sequences for one in banded],
+                [one.measured.low or 0.0 for one in banded],
+                [one.measured.high or 0.0 for one in banded],
+                color=colour(at),
+                alpha=0.18,
+                linewidth=0,
+            )
+            modelled = [(one.sequences, one.modelled) for one in line if one.modelled is not None]
+            if modelled:
+                axes.plot(*zip(*modelled, strict=True), color=colour(at), linestyle="--", linewidth=1.2)
+            found = chosen.crossover(findings, workload, length)
+            if found is not None and found.sequences is not None:
+                _crossing(axes, found.sequences, colour(at))
+        axes.plot([], [], color=GREY, linestyle="--", linewidth=1.2, label="cost model")
+        axes.set_ylim(bottom=0.0)
+        batch_axis(axes, chosen.batches(findings))
+        legend(figure, axes)
+
+
+def _crossing(axes: Axes, at: Estimate, ink: str) -> None:
+    if at.low is not None and at.high is not None:
+        axes.plot([at.low, at.high], [1.0, 1.0], color=ink, linewidth=7, alpha=0.45, solid_capstyle="butt")
+    axes.plot([at.value], [1.0], marker="|", markersize=16, markeredgewidth=2.5, color=ink)
+    axes.annotate(
+        f"even at {at.value:.1f}",
+        (at.value, 1.0),
+        xytext=(0, 14),
+        textcoords="offset points",
+        color=ink,
+        ha="center",
+        fontweight="bold",
+        bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1.5},
+    )
+
+
+def draw_survival(findings: Findings, title: str, figure: Figure) -> None:
+    """Survival by position with intervals, before the regimes of the rule of thumb."""
+    found = survivals(findings)
+    deepest = max(len(one.survival) for one in found)
+    with panel(figure.subplots(), title, "draft position", "share of drafts accepted up to here") as axes:
+        for low, high, word in REGIMES:
+            axes.axhspan(low, high, color="#f3f4f6", zorder=0)
+            axes.text(deepest + 0.45, (low + high) / 2, word, color=GREY, ha="right", va="center")
+        for at, one in enumerate(found):
+            apart = 0.05 * (at - (len(found) - 1) / 2)  # so that the intervals do not lie on each other
+            x = [position + 1 + apart for position in range(len(one.survival))]
+            axes.errorbar(
+                x,
+                [point.value for point in one.survival],
+                yerr=[[_below(point) for point in one.survival], [_above(point) for point in one.survival]],
+                color=colour(at),
+                marker=marker(at),
+                capsize=3,
+                label=name(one.workload),
+            )
+        axes.set_xlim(0.6, deepest + 0.5)
+        axes.set_xticks(range(1, deepest + 1))
+        axes.set_ylim(0.0, 1.0)
+        axes.grid(visible=False, axis="x")
+        legend(figure, axes, 4)
+
+
+def draw_break_even(findings: Findings, title: str, figure: Figure) -> None:
+    """Theta* by batch, and the acceptance rate of each kind of prompts as a level."""
+    points = sorted(findings.break_evens, key=lambda one: one.sequences)
+    with panel(figure.subplots(), title, y="acceptance rate") as axes:
+        x = [one.sequences for one in points]
+        axes.plot(x, [one.theta for one in points], color="black", marker="o", label="needed (break-even)")
+        for at, workload in enumerate(chosen.workloads(findings)):
+            found = findings.survivals.get(workload)
+            if found is not None and found.acceptance_rate is not None:
+                axes.axhline(
+                    found.acceptance_rate,
+                    color=colour(at),
+                    linestyle=("-", "--", "-.", ":")[at % 4],
+                    label=f"measured: {name(workload)}",
+                )
+        # Above 1 no acceptance is enough; how far above tells nothing.
+        axes.set_ylim(0.0, min(1.05, max(0.5, 1.1 * max(one.theta for one in points))))
+        batch_axis(axes, x)
+        legend(figure, axes, 4)
+
+
+def _below(point: Estimate) -> float:
+    return 0.0 if point.low is None else max(0.0, point.value - point.low)
+
+
+def _above(point: Estimate) -> float:
+    return 0.0 if point.high is None else max(0.0, point.high - point.value)
