@@ -1,4 +1,4 @@
-"""The answer, in sentences: where speculation pays, one pool or two, what to set, and how far to trust it."""
+"""The answer, in sentences: where speculation pays, one pool or two, and what to set."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import json
 import math
 
 from app.bench.report import chosen
-from app.bench.report.blocks import Block, Code, Heading, Points, Section, Table, Text, Warning
+from app.bench.report.blocks import Block, Caution, Code, Heading, Points, Section, Table, Text
 from app.bench.report.words import joined, name, number, objective, percent, sequences, share, with_bounds
-from autoscaling.profiling.findings import Findings, PoolAnswer, PoolPrediction, Verdict
+from autoscaling.profiling.findings import Crossover, Findings, PoolAnswer, PoolPrediction, Verdict
+from autoscaling.profiling.two_pools import TIE
 
 KIND = {
     PoolAnswer.TWO_POOLS: "two pools",
@@ -16,68 +17,64 @@ KIND = {
     PoolAnswer.ONE_SPECULATIVE: "one speculative pool with the engine's K table",
 }
 TABLE_KEY = "num_speculative_tokens_per_batch_size"
-TIE = 1.02  # below it the margin says nothing: runs of the same engine differ by as much
 
 
 def answer(findings: Findings) -> Section:
     """Section 1."""
     blocks: list[Block] = [Text(_headline(findings), lead=True)]
-    if any(not fit.accepted for fit in findings.fits.values()) or not findings.fits:
+    refused = [fit.role.value for fit in findings.fits.values() if not fit.accepted]
+    if refused or not findings.fits:
+        whose = f" of the {joined(refused)} engine" if refused else ""
         blocks.append(
-            Warning(
+            Caution(
                 (
-                    "The cost model is not good enough to act on.",
+                    f"The cost model{whose} is not good enough to act on.",
                     "What was measured stands; what is predicted below (pools, capacities, what to set) "
                     "may be far off, and a service that reads this profile keeps its unmeasured limits.",
                 )
             )
         )
     blocks.append(Points(tuple(_workload(findings, one) for one in chosen.workloads(findings))))
+    unseen = [fit.hold_out_error for fit in findings.fits.values() if fit.hold_out_error is not None]
+    if unseen and not refused:
+        off = f"it is off by {percent(max(unseen))} on average, for the worse of the engines"
+        blocks.append(Text((f"The cost model may be trusted: on batches that it has not seen {off}.",)))
     blocks += [Heading("One pool or two?"), *_pools(findings)]
     blocks += [Heading("What to set"), *_settings(findings)]
     return Section("answer", "The answer", blocks)
 
 
 def _headline(findings: Findings) -> tuple[str, ...]:
-    below, always, never, mixed = [], [], [], []
-    for workload in chosen.workloads(findings):
-        found = chosen.crossover(findings, workload, chosen.best_length(findings, workload))
-        if found is None:
-            continue
-        match found.verdict:
-            case Verdict.PAYS_BELOW if found.sequences is not None:
-                below.append(f"{name(workload)} up to about {sequences(found.sequences.value)} at once")
-            case Verdict.PAYS_ALWAYS:
-                always.append(name(workload))
-            case Verdict.NEVER_PAYS:
-                never.append(name(workload))
-            case _:
-                mixed.append(name(workload))
-    if not below + always + never + mixed:
+    """By the K that pays furthest, since K is ours to set."""
+    far = [chosen.furthest(findings, workload) for workload in chosen.workloads(findings)]
+    found = {kind: [one for one in far if one is not None and one.verdict is kind] for kind in Verdict}
+    most = sequences(max(chosen.batches(findings), default=0))
+    names = {kind: joined([name(one.workload) for one in of_kind]) for kind, of_kind in found.items()}
+    below = joined([_up_to(one) for one in found[Verdict.PAYS_BELOW]])
+    parts = (
+        (below, "pays for {}"),
+        (names[Verdict.PAYS_ALWAYS], f"pays for {{}} at every batch that was measured, up to {most}"),
+        (names[Verdict.MIXED], "pays for {} at some batches and not at others"),
+        (names[Verdict.NEVER_PAYS], "does not pay for {} at any batch that was measured"),
+    )
+    said = [words.format(who) for who, words in parts if who]
+    if not said:
         return ("Whether speculation pays was not measured.",)
-    if not below + always + mixed:
-        return ("Speculation does not pay here, for no kind of prompts and at no batch that was measured.",)
-    most = max(chosen.batches(findings), default=0)
-    said = []
-    if below:
-        said.append(f"Speculation pays for {joined(below)}.")
-    if always:
-        said.append(
-            f"It pays for {joined(always)} at every batch that was measured, up to {sequences(most)}."
-        )
-    if mixed:
-        said.append(f"For {joined(mixed)} it pays at some batches and not at others.")
-    if never:
-        said.append(f"It does not pay for {joined(never)} at any batch that was measured.")
-    said[0] = said[0].replace("It pays", "Speculation pays", 1).replace("For", "Speculation: for", 1)
-    return tuple(said)
+    return (f"Speculation {said[0]}.", *(f"It {words}." for words in said[1:]))
+
+
+def _up_to(one: Crossover) -> str:
+    if one.sequences is None:
+        return f"{name(one.workload)} up to some batch (K = {one.draft_length})"
+    at = sequences(round(one.sequences.value))
+    return f"{name(one.workload)} up to about {at} at once (K = {one.draft_length})"
 
 
 def _workload(findings: Findings, workload: str) -> tuple[str, ...]:
     best = chosen.best_length(findings, workload)
-    if best is None:
+    line = chosen.line(findings, workload, best or 0)
+    if best is None or not line:
         return (f"{name(workload)}: the engines were not compared.",)
-    line = chosen.line(findings, workload, best)
     first, last = line[0], line[-1]
     said = [
         f"{name(workload)}: drafting {best} {'token' if best == 1 else 'tokens'} (K = {best}) gives "
@@ -85,13 +82,17 @@ def _workload(findings: Findings, workload: str) -> tuple[str, ...]:
         f"{sequences(first.sequences)}"
         + (f", and {with_bounds(last.measured)} times with {last.sequences}." if last != first else ".")
     ]
-    found = chosen.crossover(findings, workload, best)
+    found, far = chosen.crossover(findings, workload, best), chosen.furthest(findings, workload)
     if found is not None and found.sequences is not None:
-        said.append(f"Both are equal at {with_bounds(found.sequences)} sequences.")
-    far = chosen.furthest(findings, workload)
-    if far is not None and far.draft_length != best:
-        if found is None or found.sequences is None or far.sequences.value > found.sequences.value:  # type: ignore[union-attr]
-            said.append(f"K = {far.draft_length} pays further, up to {with_bounds(far.sequences)} sequences.")
+        said.append(f"Both engines are equally fast at {with_bounds(found.sequences)} sequences.")
+    if found is None or far is None or chosen.reach(far)[:2] <= chosen.reach(found)[:2]:
+        return tuple(said)
+    if far.sequences is not None:
+        said.append(
+            f"K = {far.draft_length} gives less but pays up to {with_bounds(far.sequences)} sequences."
+        )
+    elif far.verdict is Verdict.PAYS_ALWAYS:
+        said.append(f"K = {far.draft_length} gives less but pays at every batch that was measured.")
     return tuple(said)
 
 
@@ -104,15 +105,18 @@ def _pools(findings: Findings) -> list[Block]:
         at = [one for one in pools if one.answer is kind]
         if not at:
             continue
-        where = joined([objective(one.tpot_s) for one in at])
-        verb = "are recommended" if kind is PoolAnswer.TWO_POOLS else "is enough"
-        said.append(
-            f"{KIND[kind][0].upper()}{KIND[kind][1:]} {verb} where {where} per output token is promised."
-        )
+        which = KIND[kind][0].upper() + KIND[kind][1:]
+        if kind is PoolAnswer.TWO_POOLS:
+            where = joined([f"{objective(one.tpot_s)} ({_margin(one)})" for one in at])
+            said.append(f"{which} are the better choice at a promised time per output token of {where}.")
+        elif len(at) == len(pools) > 1:
+            said.append(f"{which} is enough at every promised time per output token below.")
+        else:
+            where = joined([objective(one.tpot_s) for one in at])
+            said.append(f"{which} is enough at a promised time per output token of {where}.")
     if all(one.answer is not PoolAnswer.TWO_POOLS for one in pools):
-        said.append("A second pool would not pay for itself at any of these objectives.")
+        said.append("A second pool would not pay for itself at any of them.")
     said += [
-        "Find the row of the time per token that you promise to your callers.",
         "The shares are predicted by the cost model for two replicas under this service's own routing: "
         "1.00 is the best configuration of the row.",
     ]
@@ -127,7 +131,7 @@ def _pool_row(one: PoolPrediction) -> tuple[str, ...]:
     shares = [one.goodput.get(kind) for kind in PoolAnswer]
     return (
         objective(one.tpot_s),
-        *(share(None if value is None or best <= 0 else value / best) for value in shares),
+        *("none" if value == 0 else share(value / best if value and best else None) for value in shares),
         KIND[one.answer],
         _margin(one),
     )
@@ -137,15 +141,15 @@ def _margin(one: PoolPrediction) -> str:
     others = "two pools" if one.answer is not PoolAnswer.TWO_POOLS else "the best single pool"
     if not math.isfinite(one.margin):
         return f"{others} cannot keep the promise"
-    if 1 / TIE < one.margin < TIE:
-        return f"as good as {others}, with less to run" if others == "two pools" else f"as good as {others}"
+    if abs(one.margin - 1.0) <= TIE:
+        return f"as good as {others}"
     return f"{number(one.margin)} times {others}"
 
 
 def _settings(findings: Findings) -> list[Block]:
     blocks: list[Block] = []
     if findings.policy:
-        rows = tuple((name_of(one.path), _value(one.value), one.because) for one in findings.policy)
+        rows = tuple((one.path, _value(one.value), one.because) for one in findings.policy)
         blocks.append(
             Table("Policy values", ("field of the policy file", "value", "why"), rows, frozenset({0, 2}))
         )
@@ -169,11 +173,6 @@ def _settings(findings: Findings) -> list[Block]:
     return blocks
 
 
-def name_of(path: str) -> str:
-    """A field of the policy file in full: a shortened path could not be pasted."""
-    return path
-
-
 def _range(first: int, last: int, length: int) -> str:
     where = f"{first} to {sequences(last)}" if first != last else sequences(first)
     return f"{where} K = {length}" + (" (no drafts)" if length == 0 else "")
@@ -181,44 +180,3 @@ def _range(first: int, last: int, length: int) -> str:
 
 def _value(value: float | str) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def trust(findings: Findings) -> Section:
-    """Whether the measurement can be trusted."""
-    found = findings.measurement
-    rounds = len({run.round for run in found.runs})
-    failed, answers = sum(run.failed for run in found.runs), sum(run.answers for run in found.runs)
-    said = [
-        f"Both engines answered the same prompts at the same time, in {rounds} "
-        f"{'round' if rounds == 1 else 'rounds'} of all cells, each in another order.",
-        f"{answers:,} answers came whole and {failed:,} failed; those are in no average.",
-        "Ranges in brackets are 95 % intervals from what differs between the rounds.",
-        "The cost model of an engine is fitted to some batches and judged on others that it has not seen: "
-        "it may be off by 15 % there.",
-    ]
-    if found.quick:
-        said.append("This was a quick measurement: few batches and two kinds of prompts.")
-    rows = tuple(
-        (
-            fit.role.value,
-            f"{fit.points}",
-            percent(fit.error),
-            percent(fit.hold_out_error),
-            f"{fit.hold_out_points}",
-            "good enough" if fit.accepted else f"refused: {fit.refused_because or 'no reason given'}",
-        )
-        for fit in findings.fits.values()
-    )
-    head = ("engine", "cells fitted", "mean error", "mean error unseen", "cells unseen", "verdict")
-    blocks: list[Block] = [Text(tuple(said))]
-    if rows:
-        blocks.append(Table("How well the cost model predicts a step", head, rows, frozenset({0, 5})))
-    else:
-        blocks.append(Warning(("No cost model could be fitted.",)))
-    if found.cut:
-        blocks += [Heading("What was left out"), Points(tuple((words,) for words in found.cut))]
-    else:
-        blocks.append(Text(("Nothing was left out.",)))
-    if findings.notes:
-        blocks += [Heading("To note"), Points(tuple((words,) for words in findings.notes))]
-    return Section("trust", "Can this be trusted?", blocks, acceptance=False)

@@ -82,7 +82,7 @@ def _known(value: int | None) -> str | None:
 
 
 def _pairs(pairs: Iterable[tuple[str, str | None]]) -> tuple[tuple[str, str], ...]:
-    return tuple((name(key), UNKNOWN if not value else value) for key, value in pairs)
+    return tuple((name(key), value or UNKNOWN) for key, value in pairs)
 
 
 def _costs(fits: tuple[Fit, ...]) -> Table:

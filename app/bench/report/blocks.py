@@ -17,7 +17,7 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
-class Warning:  # noqa: A001  # the word of the page
+class Caution:
     """Sentences that a reader must not miss."""
 
     kind: ClassVar[str] = "warning"
@@ -71,7 +71,7 @@ class Plot:
     caption: str
 
 
-Block = Text | Warning | Heading | Points | Code | Table | Plot
+Block = Text | Caution | Heading | Points | Code | Table | Plot
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,11 +42,13 @@ def svg(name: str, title: str, draw: Callable[[Figure], None], size: tuple[float
     from matplotlib.backends.backend_svg import FigureCanvasSVG  # noqa: PLC0415
     from matplotlib.figure import Figure  # noqa: PLC0415
 
-    with rc_context({**STYLE, "svg.hashsalt": name}):
+    style: Any = {**STYLE, "svg.hashsalt": name}
+    with rc_context(style):
         figure = Figure(figsize=size, layout="constrained")
         draw(figure)
         out = io.StringIO()
-        FigureCanvasSVG(figure).print_svg(out, metadata={"Date": None, "Creator": None})
+        FigureCanvasSVG(figure)
+        figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
     return _inlined(out.getvalue(), name, title)
 
 

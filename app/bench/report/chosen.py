@@ -51,13 +51,16 @@ def crossover(findings: Findings, workload: str, draft_length: int | None) -> Cr
 
 
 def furthest(findings: Findings, workload: str) -> Crossover | None:
-    """The crossover of the K that pays up to the largest batch; None where no K pays up to a batch."""
-    found = [
-        one
-        for one in findings.crossovers
-        if one.workload == workload and one.verdict is Verdict.PAYS_BELOW and one.sequences is not None
-    ]
-    return max(found, key=lambda one: one.sequences.value if one.sequences else 0.0, default=None)
+    """The crossover of the K above 0 that pays up to the largest batch; None when nothing was compared."""
+    found = [one for one in findings.crossovers if one.workload == workload and one.draft_length > 0]
+    return max(found, key=reach, default=None)
+
+
+def reach(found: Crossover) -> tuple[int, float, int]:
+    """How far a K pays, to compare with that of another; of equals the larger K comes first."""
+    at = 0.0 if found.sequences is None else found.sequences.value
+    order = (Verdict.NEVER_PAYS, Verdict.MIXED, Verdict.PAYS_BELOW, Verdict.PAYS_ALWAYS)
+    return order.index(found.verdict), at, found.draft_length
 
 
 def batches(findings: Findings) -> tuple[int, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from app.bench.report.blocks import Block, Code, Section, Table, Text
 from app.bench.report.words import NOT_MEASURED, UNKNOWN, count, ms, name, number, plain_number, with_bounds
 from autoscaling.profiling.findings import Findings, FrontierPoint
+from autoscaling.profiling.measured import EngineFacts
 from autoscaling.types import Role
 
 HOUR_S = 3600.0
@@ -17,16 +18,17 @@ def overheads(findings: Findings) -> Section:
     blocks: list[Block] = [
         Text(
             (
-                "A speculative engine that drafts nothing (K = 0) may still be slower than a plain one: that is "
+                "A speculative engine that drafts nothing (K = 0) may still be slower than a plain one: "
+                "that is "
                 "what one pool that switches drafts off would pay under load.",
                 "Above 1 the plain engine is faster.",
             )
         )
     ]
     if findings.k0_tax:
-        rows = tuple((count(batch), with_bounds(tax)) for batch, tax in sorted(findings.k0_tax))
+        taxes = tuple((count(batch), with_bounds(tax)) for batch, tax in findings.k0_tax)
         head = ("B", "tokens per second, plain / speculative at K = 0")
-        blocks.append(Table("What drafting costs while it is off", head, rows))
+        blocks.append(Table("What drafting costs while it is off", head, taxes))
     else:
         blocks.append(Text((f"The speculative engine at K = 0: {NOT_MEASURED}.",)))
     rows = tuple(
@@ -34,27 +36,35 @@ def overheads(findings: Findings) -> Section:
             one.role.value,
             number(one.start_s),
             number(one.stop_s),
-            "while it runs" if one.adjustable else "by a restart",
+            _changes(one),
             count(one.max_num_seqs),
             count(one.kv_cache_tokens),
         )
         for one in findings.measurement.engines
     )
     if rows:
-        head = ("engine", "start, s", "stop, s", "K changes", "most sequences", "KV cache, tokens")
+        columns = ("engine", "start, s", "stop, s", "K changes", "most sequences", "KV cache, tokens")
         blocks += [
             Text(
                 (
-                    "A move of capacity stops a replica of one pool and starts one of the other; while it lasts "
+                    "A move of capacity stops a replica of one pool and starts one of the other; while it "
+                    "lasts "
                     "that accelerator serves nobody.",
-                    "Below is the engines' part of it, idle: a replica that is busy also finishes its answers first.",
+                    "Below is the engines' part of it, idle: a replica that is busy also finishes its "
+                    "answers first.",
                 )
             ),
-            Table("Start, stop and room of the engines", head, rows, frozenset({0, 3})),
+            Table("Start, stop and room of the engines", columns, rows, frozenset({0, 3})),
         ]
     latency = NOT_MEASURED if findings.draft_s is None else f"{ms(findings.draft_s)} ms"
     blocks.append(Text((f"Making the drafts of one step at the largest K, for one sequence: {latency}.",)))
-    return Section("overheads", "What a second kind of engine costs", blocks, acceptance=False)
+    return Section("overheads", "Switching drafts off, and moving capacity", blocks, acceptance=False)
+
+
+def _changes(one: EngineFacts) -> str:
+    if one.role is Role.PLAIN:
+        return "it drafts nothing"
+    return "while it runs" if one.adjustable else "by a restart"
 
 
 def cost_per_million(tokens_per_s: float, price_per_hour: float, accelerators: int) -> float | None:
@@ -68,8 +78,11 @@ def prices(findings: Findings, price_per_hour: float | None) -> Section:
     """Section 8."""
     title = "Cost per million output tokens"
     if price_per_hour is None:
-        said = f"Give the price of one accelerator hour with {PRICE_OPTION} to see this; --from makes the report "
-        return Section("cost", title, [Text((said + "anew without measuring again.",))], acceptance=False)
+        how = (
+            f"Give the price of one accelerator hour with {PRICE_OPTION} to see this.",
+            "With --from the report is made anew from the measurement that you have.",
+        )
+        return Section("cost", title, [Text(how)], acceptance=False)
     if not findings.frontier:
         return Section("cost", title, [Text((f"Tokens per second: {NOT_MEASURED}.",))], acceptance=False)
     known = findings.measurement.fingerprint.tensor_parallel
@@ -87,9 +100,10 @@ def prices(findings: Findings, price_per_hour: float | None) -> Section:
         label = "plain" if engine is Role.PLAIN else f"speculative, K = {length}"
         rows.append((name(workload), label, *costs))
     said = (
-        f"One accelerator hour costs {plain_number(price_per_hour)}, and a replica takes {accelerators}"
+        f"One accelerator hour costs {plain_number(price_per_hour)}; a replica takes {accelerators} of them"
         + (".", " (how many is not known; taken as 1).")[known is None],
-        "All costs are in the currency of that price, for a replica that is busy with such a batch all the time.",
+        "All costs are in the currency of that price, for a replica that is busy with such a batch all the "
+        "time.",
         "Prompts come on top: only output tokens are counted, and only the time in which they are made.",
     )
     formula = "cost = price of an hour x accelerators / (tokens per second x 3600) x 1,000,000"

@@ -8,14 +8,16 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
-from app.bench.report.acceptance import acceptance, break_even
-from app.bench.report.answer import answer, trust
+from app.bench.report.acceptance import acceptance
+from app.bench.report.answer import answer
 from app.bench.report.appendix import appendix
 from app.bench.report.blocks import Section, Table
+from app.bench.report.break_even import break_even
 from app.bench.report.canvas import SYNTHETIC
 from app.bench.report.cost import overheads, prices
 from app.bench.report.plots import plot_names, plots, title_of
 from app.bench.report.speed import capacity, losses, speed_up
+from app.bench.report.trust import trust
 from app.bench.report.words import UNKNOWN, name
 from autoscaling.profiling.findings import Findings
 
@@ -39,7 +41,8 @@ WORDS = (
 )
 # What a reader of Markdown would take for markup, in names and in words; an underscore only at a word's edge.
 _MARKUP = re.compile(r"[\\`*<>|\[\]~&]|(?<![0-9A-Za-z])_|_(?![0-9A-Za-z])")
-_MARKUP_AT_START = re.compile(r"^(\s*)([-+#=]|\d+(?=[.)]))")
+_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+_MARKUP_AT_START = re.compile(r"^(\d*)([-+](?= |$)|#|=|[.)](?= |$))")
 
 
 def html(findings: Findings, price_per_hour: float | None) -> str:
@@ -51,7 +54,10 @@ def html(findings: Findings, price_per_hour: float | None) -> str:
 
 
 def markdown(findings: Findings, price_per_hour: float | None, plots: str | None = None) -> str:
-    """The same in Markdown, one sentence per line; `plots` is the folder of `svg_files`, None leaves them out."""
+    """The same in Markdown, one sentence per line.
+
+    `plots` is the folder in which the files of `svg_files` lie; None leaves the plots out.
+    """
     text = _rendered("report.md.j2", findings, price_per_hour, folder=plots, files=_files(findings))
     return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
 
@@ -118,10 +124,15 @@ def _files(findings: Findings) -> frozenset[str]:
     return frozenset(f"{key}.svg" for key in plot_names(findings))
 
 
+def _cell(text: str) -> str:
+    """Text inside a line as Markdown shows it, with nothing in it taken for markup."""
+    escaped = _MARKUP.sub(lambda found: _ENTITIES.get(found[0], f"\\{found[0]}"), text)
+    return " ".join(escaped.split())
+
+
 def _md(text: str) -> str:
-    """Text as Markdown shows it, with nothing in it taken for markup."""
-    escaped = _MARKUP.sub(lambda found: "&amp;" if found[0] == "&" else f"\\{found[0]}", text)
-    return _MARKUP_AT_START.sub(r"\1\\\2", " ".join(escaped.split()))
+    """The same at the begin of a line."""
+    return _MARKUP_AT_START.sub(r"\1\\\2", _cell(text))
 
 
 @cache
@@ -135,5 +146,5 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters["md"] = _md
+    made.filters.update(md=_md, cell=_cell)
     return made

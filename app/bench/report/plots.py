@@ -27,6 +27,7 @@ TITLES: Mapping[str, str] = {
 }
 # The regimes of the white papers' rule of thumb: acceptance rate from, to, word.
 REGIMES = ((0.0, 0.3, "low"), (0.4, 0.6, "moderate"), (0.7, 1.0, "high"))
+SMALLEST = 0.01  # a logarithmic axis has no 0
 Draw = Callable[["Figure"], None]
 
 
@@ -74,6 +75,7 @@ def draw_speed_up(findings: Findings, title: str, figure: Figure) -> None:
     """One line per kind of prompts at its best K, its band, the model, and where it crosses 1."""
     with panel(figure.subplots(), title, y="tokens per second, speculative / plain") as axes:
         axes.axhline(1.0, color="black", linewidth=1.2, label="as fast as plain")
+        crossings = 0
         for at, workload in enumerate(chosen.workloads(findings)):
             length = chosen.best_length(findings, workload)
             if length is None:
@@ -98,21 +100,25 @@ def draw_speed_up(findings: Findings, title: str, figure: Figure) -> None:
                 axes.plot(*zip(*modelled, strict=True), color=colour(at), linestyle="--", linewidth=1.2)
             found = chosen.crossover(findings, workload, length)
             if found is not None and found.sequences is not None:
-                _crossing(axes, found.sequences, colour(at))
+                _crossing(axes, found.sequences, colour(at), 14 + 15 * crossings)
+                crossings += 1
         axes.plot([], [], color=GREY, linestyle="--", linewidth=1.2, label="cost model")
         axes.set_ylim(bottom=0.0)
-        batch_axis(axes, chosen.batches(findings))
+        batches = chosen.batches(findings)
+        batch_axis(axes, batches)
+        axes.set_xlim(batches[0] / 1.2, batches[-1] * 1.2)  # an interval may reach far beyond
         legend(figure, axes)
 
 
-def _crossing(axes: Axes, at: Estimate, ink: str) -> None:
+def _crossing(axes: Axes, at: Estimate, ink: str, height: float) -> None:
     if at.low is not None and at.high is not None:
-        axes.plot([at.low, at.high], [1.0, 1.0], color=ink, linewidth=7, alpha=0.45, solid_capstyle="butt")
+        low = max(at.low, SMALLEST)
+        axes.plot([low, at.high], [1.0, 1.0], color=ink, linewidth=7, alpha=0.45, solid_capstyle="butt")
     axes.plot([at.value], [1.0], marker="|", markersize=16, markeredgewidth=2.5, color=ink)
     axes.annotate(
         f"even at {at.value:.1f}",
         (at.value, 1.0),
-        xytext=(0, 14),
+        xytext=(0, height),
         textcoords="offset points",
         color=ink,
         ha="center",
@@ -164,7 +170,9 @@ def draw_break_even(findings: Findings, title: str, figure: Figure) -> None:
                     label=f"measured: {name(workload)}",
                 )
         # Above 1 no acceptance is enough; how far above tells nothing.
-        axes.set_ylim(0.0, min(1.05, max(0.5, 1.1 * max(one.theta for one in points))))
+        rates = [one.acceptance_rate or 0.0 for one in findings.survivals.values()]
+        highest = max(*rates, *(one.theta for one in points), 0.4)
+        axes.set_ylim(0.0, min(1.05, 1.15 * highest))
         batch_axis(axes, x)
         legend(figure, axes, 4)
 

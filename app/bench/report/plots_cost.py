@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 ACROSS = 2  # panels beside each other
+MOST_BARS = 24  # of a plot that fits on a screen; with more, few of each kind of prompts are drawn
+FEW_BARS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +58,27 @@ def parts(findings: Findings) -> tuple[Part, ...]:
     return tuple(found)
 
 
+def _bars(findings: Findings) -> tuple[Part, ...]:
+    """All, or of each kind of prompts some batches from the smallest to the largest; the table has all."""
+    found = parts(findings)
+    if len(found) <= MOST_BARS:
+        return found
+    bars: list[Part] = []
+    for workload in dict.fromkeys(one.workload for one in found):
+        line = [one for one in found if one.workload == workload]
+        places = {round(at * (len(line) - 1) / (FEW_BARS - 1)) for at in range(FEW_BARS)}
+        bars += [line[at] for at in sorted(places)]
+    return tuple(bars)
+
+
 def parts_size(findings: Findings) -> tuple[float, float]:
     """Inches: a bar has a height of its own."""
-    return 9.0, 1.6 + 0.34 * len(parts(findings))
+    return 9.0, 1.6 + 0.34 * len(_bars(findings))
 
 
 def draw_parts(findings: Findings, title: str, figure: Figure) -> None:
     """Stacked bars: the plain step and what drafting adds to it; a diamond for the tokens that come out."""
-    found = parts(findings)
+    found = _bars(findings)
     axes = figure.subplots()
     y = list(range(len(found)))
     left = [0.0] * len(found)
@@ -118,13 +134,17 @@ def draw_frontier(findings: Findings, title: str, figure: Figure) -> None:
                 axes, [one for one in findings.frontier if one.workload == workload and _key(one) == key], at
             )
         axes.set_title(name(workload), fontweight="normal")
-        axes.set_ylim(bottom=0.0)
-        axes.set_xlim(left=0.0)
     top = 1.05 * max(1000 * one.tpot_s.value for one in findings.frontier)
+    right = 1.05 * max(one.tokens_per_s.value for one in findings.frontier)
     for axes in panels[: len(names)]:
+        axes.set_xlim(0.0, right)
         axes.set_ylim(0.0, top)
+        labelled = -math.inf
         for tpot_s in (one for one in chosen.objectives(findings) if 1000 * one < top):
             axes.axhline(1000 * tpot_s, color=GREY, linewidth=0.9, linestyle=(0, (6, 3)), label="objective")
+            if 1000 * tpot_s - labelled < 0.05 * top:
+                continue  # its words would lie on those of the last one
+            labelled = 1000 * tpot_s
             axes.annotate(
                 objective(tpot_s),
                 (0.0, 1000 * tpot_s),
@@ -136,7 +156,9 @@ def draw_frontier(findings: Findings, title: str, figure: Figure) -> None:
             )
     for axes in panels[len(names) :]:
         axes.set_axis_off()
-    figure.supxlabel("tokens per second of one replica", fontsize=10.5)
+    for axes in panels[max(0, len(names) - columns) : len(names)]:
+        axes.tick_params(labelbottom=True)
+        axes.set_xlabel("tokens per second of one replica")
     figure.supylabel("ms per token of each sequence", fontsize=10.5)
     figure.suptitle(title, x=0.01, ha="left", fontsize=12, fontweight="bold")
     legend(figure, panels[0], 4)

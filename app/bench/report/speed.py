@@ -16,7 +16,9 @@ NOTHING = "none"  # an objective that not even one sequence can keep
 def speed_up(findings: Findings) -> Section:
     """Section 2."""
     batches = chosen.batches(findings)
-    rows, good, bad = [], set(), set()
+    rows: list[tuple[str, ...]] = []
+    good: set[tuple[int, int]] = set()
+    bad: set[tuple[int, int]] = set()
     for workload in chosen.workloads(findings):
         for length in chosen.lengths(findings, workload):
             line = {one.sequences: one.measured for one in chosen.line(findings, workload, length)}
@@ -86,9 +88,9 @@ def capacity(findings: Findings) -> Section:
             "The small numbers beside the plain line are its batches.",
         )
     )
-    blocks: list[Block] = [text]
+    blocks: list[Block] = []
     if findings.frontier:
-        blocks.append(Plot(FRONTIER, "Times per token as callers see them; dashed lines are objectives."))
+        blocks += [text, Plot(FRONTIER, "Times per token as callers see them; dashed lines are objectives.")]
     else:
         blocks.append(Text((f"Time per token against throughput: {NOT_MEASURED}.",)))
     if findings.capacities:
@@ -107,7 +109,8 @@ def capacity(findings: Findings) -> Section:
         blocks += [
             Text(
                 (
-                    "What one replica can sell is the largest batch that keeps a promised time per token, and "
+                    "What one replica can sell is the largest batch that keeps a promised time per token, "
+                    "and "
                     "the tokens per second that come out of it.",
                     "It is computed by the cost model for the mean of all kinds of prompts.",
                 )
@@ -174,12 +177,7 @@ def _kv(findings: Findings) -> Text:
     held = {one.role: one.kv_cache_tokens for one in findings.measurement.engines}
     plain, speculative = held.get(Role.PLAIN), held.get(Role.SPECULATIVE)
     if findings.kv_loss is None:
-        return Text(("Memory that drafting takes from the KV cache: not measured.",))
-    lost = "none of its" if findings.kv_loss <= 0 else f"{percent(findings.kv_loss)} of its"
+        return Text((f"Memory that drafting takes from the KV cache: {NOT_MEASURED}.",))
+    less = "no less room" if findings.kv_loss <= 0 else f"{percent(findings.kv_loss)} less room"
     sizes = "" if None in (plain, speculative) else f" ({count(speculative)} tokens against {count(plain)})"
-    return Text(
-        (
-            f"Drafting takes {lost} room for sequences: this is the share of the plain engine's KV cache that "
-            f"the speculative engine lacks{sizes}.",
-        )
-    )
+    return Text((f"The speculative engine has {less} in its KV cache than the plain one{sizes}.",))

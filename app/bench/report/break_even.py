@@ -1,0 +1,130 @@
+"""What acceptance is worth: the section on the break-even, and on the formulas that guides quote."""
+
+from __future__ import annotations
+
+from app.bench.report import chosen
+from app.bench.report.blocks import Block, Plot, Section, Table, Text
+from app.bench.report.plots import BREAK_EVEN
+from app.bench.report.words import NOT_MEASURED, UNKNOWN, count, name, number, share, with_bounds
+from autoscaling.goodput import effective_alpha, leviathan, rule_of_thumb
+from autoscaling.profiling.findings import Findings
+from autoscaling.step_cost import step_s
+from autoscaling.types import Role
+
+
+def break_even(findings: Findings) -> Section:
+    """Section 7."""
+    blocks: list[Block] = []
+    if findings.break_evens:
+        names = [
+            workload
+            for workload in chosen.workloads(findings)
+            if workload in findings.survivals and findings.survivals[workload].acceptance_rate is not None
+        ]
+        rates = {workload: findings.survivals[workload].acceptance_rate or 0.0 for workload in names}
+        points = sorted(findings.break_evens, key=lambda one: one.sequences)
+        rows: list[tuple[str, ...]] = []
+        good: set[tuple[int, int]] = set()
+        bad: set[tuple[int, int]] = set()
+        for row, one in enumerate(points):
+            for column, workload in enumerate(names, start=3):
+                (good if rates[workload] > one.theta else bad).add((row, column))
+            needed = share(one.theta) if one.theta < 1 else f"{share(one.theta)}: none is enough"
+            pays = ("pays" if rates[workload] > one.theta else "does not pay" for workload in names)
+            rows.append((count(one.sequences), count(one.context_tokens), needed, *pays))
+        head = (
+            "B",
+            "context tokens of each",
+            "needed",
+            *(f"{name(workload)}: {share(rates[workload])}" for workload in names),
+        )
+        blocks += [
+            Text(
+                (
+                    "A draft token pays when it is accepted more often than its price: the time that it "
+                    "adds to a "
+                    "step, in plain steps.",
+                    "This break-even acceptance depends on how many sequences share the step and on how "
+                    "long their "
+                    "contexts are, so one threshold for all loads cannot be right.",
+                    "It is computed by the cost model, and compared with the acceptance rate that was "
+                    "measured at "
+                    "the largest K.",
+                )
+            ),
+            Plot(BREAK_EVEN, "Drafting pays where the measured level lies above the black line."),
+            Table(
+                "Acceptance needed against acceptance measured",
+                head,
+                tuple(rows),
+                frozenset(range(3, len(head))),
+                frozenset(good),
+                frozenset(bad),
+            ),
+        ]
+    else:
+        blocks.append(Text((f"Break-even acceptance: {NOT_MEASURED}.",)))
+    return Section("break-even", "When a draft pays", [*blocks, *formulas(findings)])
+
+
+def formulas(findings: Findings) -> list[Block]:
+    """The rule of thumb beside the exact formula and the measurement; nothing without drafts."""
+    batches = chosen.batches(findings)
+    rows = []
+    for workload in chosen.workloads(findings):
+        length, survival = chosen.best_length(findings, workload), findings.survivals.get(workload)
+        gain = None if survival is None or length is None else survival.tokens_per_step.get(length)
+        if length is None or gain is None:
+            continue
+        alpha, cost = effective_alpha(gain.value, length), cost_ratio(findings)
+        measured = {one.sequences: one.measured for one in chosen.line(findings, workload, length)}
+        rows.append(
+            (
+                name(workload),
+                str(length),
+                share(alpha),
+                number(rule_of_thumb(alpha, length)),
+                UNKNOWN if cost is None else number(leviathan(alpha, length, cost)),
+                with_bounds(measured.get(batches[0])),
+                with_bounds(measured.get(batches[-1])),
+            )
+        )
+    if not rows:
+        return []
+    head = (
+        "prompts",
+        "K",
+        "alpha",
+        "rule of thumb",
+        "exact formula",
+        f"measured, B = {batches[0]}",
+        f"measured, B = {batches[-1]}",
+    )
+    text = Text(
+        (
+            "Guides often quote the speed-up as 1 / (1 - alpha (1 - 1/K)), where alpha is the chance that a "
+            "draft token is accepted when those before it were.",
+            "This alpha is not the acceptance rate: 0.7 at every position is a rate of 0.44 at K = 4.",
+            "The formula is wrong: it says 1 for K = 1 whatever alpha is, it is never below 1, and it knows "
+            "neither the price of a draft nor the batch.",
+            "The exact formula for a single sequence is (1 - alpha^(K+1)) / ((1 - alpha) (c K + 1)), with c "
+            f"the time to make one draft token, in plain steps (here {_digits(cost_ratio(findings))}).",
+            "It still takes verification for free, which holds for one sequence on a large accelerator and "
+            "for nothing else.",
+            "Alpha is the one that gives the measured tokens per step, steps without a draft included.",
+        )
+    )
+    return [text, Table("Speed-up by formulas and as measured", head, tuple(rows))]
+
+
+def _digits(value: float | None) -> str:
+    return UNKNOWN if value is None else f"{value:.2g}"
+
+
+def cost_ratio(findings: Findings) -> float | None:
+    """C of the exact formula: seconds of one draft token over those of a plain step, at one sequence."""
+    plain, drafting = findings.fits.get(Role.PLAIN), findings.fits.get(Role.SPECULATIVE)
+    if findings.draft_s is None or plain is None or drafting is None or drafting.cost.draft_length < 1:
+        return None
+    step = step_s(plain.cost, 1, findings.context_tokens, draft_length=0)
+    return findings.draft_s / drafting.cost.draft_length / step if step > 0 else None

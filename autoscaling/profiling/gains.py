@@ -1,0 +1,69 @@
+"""What drafts bring and cost per step, by kind of prompts and K, pooled over batches and rounds.
+
+Acceptance does not depend on the batch, so all of them say it together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from autoscaling.profiling.findings import Survival
+from autoscaling.profiling.measured import CellRun, Drafting, Measurement
+from autoscaling.profiling.survival import survival_of
+from autoscaling.routing_rules import StepCost
+from autoscaling.types import Role
+
+MEAN: Final = "mean"  # over all kinds of prompts
+
+
+@dataclass(frozen=True, slots=True)
+class Gain:
+    """One K: tokens that a sequence gets from a step, and draft tokens that are verified for it."""
+
+    tokens: float
+    drafted: float
+
+
+NO_DRAFTS: Final = Gain(1.0, 0.0)
+
+
+def drafting_by_length(measurement: Measurement, workload: str) -> dict[int, list[Drafting]]:
+    """K -> the drafting of each run of the speculative engine; `MEAN` takes all kinds of prompts."""
+    found: dict[int, list[Drafting]] = {}
+    for run in measurement.runs:
+        if run.cell.engine is Role.SPECULATIVE and workload in (MEAN, run.cell.workload):
+            found.setdefault(run.cell.draft_length, []).append(run.drafting)
+    return found
+
+
+def workloads_of(measurement: Measurement) -> tuple[str, ...]:
+    """Kinds of prompts that were measured, in their order."""
+    return tuple(dict.fromkeys(run.cell.workload for run in _in_order(measurement.runs)))
+
+
+def survivals_of(measurement: Measurement) -> dict[str, Survival]:
+    """By kind of prompts, and `MEAN` over all."""
+    names = (*workloads_of(measurement), MEAN)
+    return {name: survival_of(name, drafting_by_length(measurement, name)) for name in names}
+
+
+def gains_of(drafting: Mapping[int, Sequence[Drafting]]) -> dict[int, Gain]:
+    """K -> what it brings; K = 0 brings one token whatever was counted."""
+    found = {0: NO_DRAFTS}
+    for length, runs in sorted(drafting.items()):
+        steps = sum(run.request_steps for run in runs)
+        if length > 0 and steps:
+            tokens = sum(run.tokens for run in runs) / steps
+            found[length] = Gain(max(1.0, tokens), sum(run.drafted for run in runs) / steps)
+    return found
+
+
+def cost_at(cost: StepCost, length: int, gain: Gain) -> StepCost:
+    """The cost with K in force for prompts for which so much is drafted."""
+    return replace(cost, draft_length=length, drafted=gain.drafted)
+
+
+def _in_order(runs: Iterable[CellRun]) -> list[CellRun]:
+    return sorted(runs, key=lambda run: (run.cell.workload, run.cell.sequences))
