@@ -15,11 +15,22 @@ from app.bench.run import fingerprint
 from autoscaling.profiling.analyse import analyse
 from autoscaling.profiling.cost_fit import FitError
 from autoscaling.profiling.measured import EngineFacts, Measurement
+from autoscaling.profiling.two_pools import Load
 from autoscaling.types import Role, Tier
 from benchmarks.errors import BenchError
 from benchmarks.goodput_engines import Engine, Say
-from benchmarks.goodput_plan import IN_FORCE_S, Method
+from benchmarks.goodput_plan import (
+    BATCH_STREAMS,
+    BATCH_TOKENS,
+    IN_FORCE_S,
+    INTERACTIVE_TOKENS,
+    RATE_PER_S,
+    TTFT_S,
+    WEIGHT,
+    Method,
+)
 from benchmarks.goodput_profile import calibrated
+from benchmarks.goodput_requests import prompt_tokens
 from benchmarks.goodput_rules import Calibrated
 
 # Short: twelve cells of two kinds of prompts, each twice, two minutes and a half.
@@ -51,17 +62,31 @@ async def calibrate(method: Method, longest: int, speculative: Engine, plain: En
     }
     began = time.monotonic()
     try:
-        one = Measuring(engines, built_in(plan.workloads), plan, _Quiet(say))
+        one = Measuring(engines, built_in(plan.workloads), plan, _Quiet(say), greedy=method.synthetic)
         await one.warm_up()
         await one.run(plan.lengths)
         made = measurement_of(method, plan, engines, one.found, time.monotonic() - began)
-        findings = analyse(made, None, {Tier.INTERACTIVE: IN_FORCE_S}, None)
+        findings = analyse(made, None, {Tier.INTERACTIVE: IN_FORCE_S}, load(), batch="chat")
     except (BenchEngineError, FitError) as error:
         raise BenchError(f"calibration of {method.in_words}: {error}") from error
     for fit in findings.fits.values():
         if not fit.accepted:
             say(f"the fit of the {fit.role} engine is poor: {fit.refused_because}")
     return calibrated(findings, longest)
+
+
+def load() -> Load:
+    """The load that the prediction is about: the one that will be measured."""
+    return Load(
+        interactive_per_s=RATE_PER_S,
+        interactive_answer_tokens=INTERACTIVE_TOKENS,
+        interactive_prompt_tokens=prompt_tokens(Tier.INTERACTIVE),
+        batch_streams=BATCH_STREAMS,
+        batch_answer_tokens=BATCH_TOKENS,
+        batch_prompt_tokens=prompt_tokens(Tier.BATCH),
+        interactive_weight=WEIGHT,
+        ttft_s=TTFT_S,
+    )
 
 
 def plan_of(longest: int) -> Plan:

@@ -17,6 +17,7 @@ from autoscaling.profiling.measured import Measurement
 from autoscaling.profiling.profile_text import profile_text
 from autoscaling.routing_rules import StepCost
 from autoscaling.types import Role, Tier
+from deployments.default_policy import OBJECTIVES
 
 GOOD, NOT_GOOD_ENOUGH = 0, 1
 PLOTS: Final = "plots"
@@ -87,10 +88,13 @@ def conclude(
     price_per_hour: float | None,
     objectives: Mapping[Tier, float] | None = None,
 ) -> Outcome:
-    """Fit, judge, and write profile and report into the folder; raises StoreError."""
+    """Fit, judge, and write profile and report into the folder; raises StoreError.
+
+    `objectives` are seconds per token; those of the default policy without.
+    """
     former = None if prior is None else _prior(prior)
     try:
-        findings = analyse(measurement, former, objectives or {}, None)
+        findings = analyse(measurement, former, objectives or default_objectives(), None)
     except FitError as error:
         raise StoreError(f"nothing can be concluded from this measurement: {error}") from error
     write_text(folder / PROFILE, profile_text(findings))
@@ -100,6 +104,11 @@ def conclude(
         write_text(folder / PLOTS / name, text)
     write_text(folder / MARKDOWN, markdown(findings, price_per_hour, PLOTS))
     return Outcome(findings, folder, folder / PROFILE)
+
+
+def default_objectives() -> dict[Tier, float]:
+    """Seconds per token that the default policy promises."""
+    return {Tier(name): found["tpotSeconds"] for name, found in OBJECTIVES.items()}
 
 
 def _prior(path: Path) -> Mapping[Role, StepCost]:

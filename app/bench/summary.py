@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from rich.console import Group, RenderableType
@@ -43,7 +44,8 @@ def _rows(outcome: Outcome) -> Iterator[tuple[str, Text]]:
 def _pools(outcome: Outcome) -> Iterator[tuple[float, str]]:
     for one in outcome.findings.pools:
         words = one.answer.value.replace("_", " ")
-        yield 1000 * one.tpot_s, f"{words}, {one.margin:+.0%} over the next best"
+        beside = "" if math.isinf(one.margin) else f", {one.margin:.2f} times the next best"
+        yield 1000 * one.tpot_s, f"{words}{beside}"
 
 
 def crossover_words(one: Crossover) -> str:

@@ -1,7 +1,7 @@
 """The batch at which drafts stop to pay, by the cost models, and how sure that is.
 
-The interval is a bootstrap: rounds are drawn anew for the costs and for the gains, and each engine's costs are
-off by what its fit was off, divided by the square root of the different batches that it rests on.
+The interval is a bootstrap: rounds are drawn anew for the costs and runs for the gains, and each draw of the
+costs is off by what the fits were off, divided by the square root of the batches that they rest on.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from autoscaling.goodput import crossover
+from autoscaling.goodput import Crossing, crossover
 from autoscaling.profiling.cost_fit import resampled
 from autoscaling.profiling.findings import Crossover, Estimate, Fit, Verdict
 from autoscaling.profiling.gains import Gain, cost_at, drafting_by_length, gains_of
@@ -23,6 +23,7 @@ from autoscaling.types import Role
 
 RESAMPLES: Final = 200
 SEED: Final = 1
+OUTSIDE: Final = 0.025  # of the draws on each side of a 95 % interval
 BEYOND: Final = 2  # times the largest batch that was measured: further the models are not asked
 
 
@@ -32,7 +33,7 @@ class _Draw:
 
     plain: StepCost
     speculative: StepCost
-    ratio: float  # by which the plain step is off beside the speculative one
+    off: float  # by which the plain step is longer than the models say, beside the speculative one
 
 
 def crossings(
@@ -41,12 +42,16 @@ def crossings(
     gains: Mapping[str, Mapping[int, Gain]],
     fits: Mapping[Role, Fit],
     context_tokens: Mapping[str, float],
+    prior: Mapping[Role, StepCost] | None = None,
 ) -> tuple[Crossover, ...]:
-    """For each kind of prompts and K > 0, at the context that is typical of them."""
+    """For each kind of prompts and K > 0, at the context that is typical of them; empty without both fits.
+
+    `prior` is that of the fits.
+    """
     if set(fits) != set(Role):
         return ()
     most = largest_asked(measurement)
-    draws = _draws(measurement, fits)
+    draws = _draws(measurement, fits, prior or {})
     rng = np.random.default_rng(SEED)
     found = []
     for name in names:
@@ -54,37 +59,52 @@ def crossings(
         for length, gain in gains[name].items():
             if length == 0:
                 continue
-            cost = cost_at(fits[Role.SPECULATIVE].cost, length, gain)
-            crossing = crossover(
-                cost, fits[Role.PLAIN].cost, context_tokens[name], gain.tokens, length, most
-            )
-            ends = _resampled(draws, drafting[length], length, context_tokens[name], most, rng)
-            found.append(_crossover(name, length, crossing.kind, crossing.at, ends, most))
+            context = context_tokens[name]
+            costs = fits[Role.SPECULATIVE].cost, fits[Role.PLAIN].cost
+            crossing = _crossing(*costs, gain, length, context, most)
+            ends = _drawn(draws, drafting[length], length, context, most, rng)
+            found.append(_crossover(name, length, crossing, ends))
     return tuple(found)
 
 
 def largest_asked(measurement: Measurement) -> int:
     """The largest batch that the models are asked about."""
-    measured = max((run.cell.sequences for run in measurement.runs), default=1)
-    return min(BEYOND * measured, max((one.max_num_seqs for one in measurement.engines), default=measured) * BEYOND)
+    return BEYOND * max((run.cell.sequences for run in measurement.runs), default=1)
 
 
-def _draws(measurement: Measurement, fits: Mapping[Role, Fit]) -> tuple[_Draw, ...]:
-    costs = {}
-    for place, role in enumerate(Role):
-        costs[role] = resampled(role, measurement, None, RESAMPLES, SEED + place)
+def _crossing(
+    speculative: StepCost,
+    plain: StepCost,
+    gain: Gain,
+    length: int,
+    context_tokens: float,
+    most: int,
+    off: float = 1.0,
+) -> Crossing:
+    cost = cost_at(speculative, length, gain)
+    return crossover(cost, plain, context_tokens, gain.tokens * off, length, most)
+
+
+def _draws(
+    measurement: Measurement, fits: Mapping[Role, Fit], prior: Mapping[Role, StepCost]
+) -> tuple[_Draw, ...]:
+    """Empty where no cell has a second round."""
+    costs = {
+        role: resampled(role, measurement, prior.get(role), RESAMPLES, SEED + place)
+        for place, role in enumerate(Role)
+    }
     if not all(costs.values()):
         return ()
     batches = len({run.cell.sequences for run in measurement.runs if not run.cell.hold_out}) or 1
+    spread = math.hypot(*(fit.error for fit in fits.values())) / math.sqrt(batches)
     rng = np.random.default_rng(SEED)
-    off = math.hypot(*(fit.error for fit in fits.values())) / math.sqrt(batches)
     return tuple(
-        _Draw(plain, speculative, math.exp(off * float(rng.standard_normal())))
+        _Draw(plain, speculative, math.exp(spread * float(rng.standard_normal())))
         for plain, speculative in zip(costs[Role.PLAIN], costs[Role.SPECULATIVE], strict=True)
     )
 
 
-def _resampled(
+def _drawn(
     draws: Sequence[_Draw],
     runs: Sequence[Drafting],
     length: int,
@@ -100,14 +120,7 @@ def _resampled(
     for draw in draws:
         drawn = [counted[at] for at in rng.integers(0, len(counted), len(counted))]
         gain = gains_of({length: drawn})[length]
-        crossing = crossover(
-            cost_at(draw.speculative, length, gain),
-            draw.plain,
-            context_tokens,
-            gain.tokens * draw.ratio,
-            length,
-            most,
-        )
+        crossing = _crossing(draw.speculative, draw.plain, gain, length, context_tokens, most, draw.off)
         match crossing.kind:
             case Verdict.PAYS_BELOW if crossing.at is not None:
                 found.append(crossing.at)
@@ -120,18 +133,20 @@ def _resampled(
     return found
 
 
-def _crossover(
-    name: str, length: int, verdict: Verdict, at: float | None, ends: Sequence[float], most: int
-) -> Crossover:
-    if verdict is not Verdict.PAYS_BELOW or at is None:
-        return Crossover(name, length, verdict, None)
+def _crossover(name: str, length: int, crossing: Crossing, ends: Sequence[float]) -> Crossover:
+    """With bounds where most draws say something; one that lies beyond all batches is open, None."""
+    if crossing.at is None:
+        return Crossover(name, length, crossing.kind, None)
     if len(ends) < RESAMPLES // 2:
-        return Crossover(name, length, verdict, Estimate(at))
-    low, high = (float(np.quantile(ends, share, method="nearest")) for share in (0.025, 0.975))
+        return Crossover(name, length, crossing.kind, Estimate(crossing.at))
+    low, high = (float(np.quantile(ends, share, method="nearest")) for share in (OUTSIDE, 1 - OUTSIDE))
     return Crossover(
         name,
         length,
-        verdict,
-        # Open above: some draws never cross within what the models are asked about.
-        Estimate(at, min(low, at), float(most) if math.isinf(high) else max(high, at)),
+        crossing.kind,
+        Estimate(
+            crossing.at,
+            None if low == 0.0 else min(low, crossing.at),
+            None if math.isinf(high) else max(high, crossing.at),
+        ),
     )

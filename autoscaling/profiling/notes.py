@@ -9,18 +9,23 @@ from autoscaling.profiling.findings import Fit, Survival
 from autoscaling.profiling.measured import Measurement
 from autoscaling.types import Role
 
-# The rules of thumb that are handed around: orientation only, since they know neither batch nor cost.
-HIGH: Final = 0.7
-LOW: Final = 0.3
+# The regimes of the rule of thumb that is handed around, and what it promises: orientation only, since it
+# knows neither batch nor cost, and its rate is meant now of each draft token and now of all of them.
+LOW, MODERATE, MODERATE_ENDS, HIGH = 0.3, 0.4, 0.6, 0.7
+MOST_WITH_DRAFT: Final = 0.95  # of the steps; above, drafts are all but always found
 
 
 def regime(acceptance_rate: float) -> str:
     """The rule of thumb's word for an acceptance rate."""
-    if acceptance_rate > HIGH:
-        return "high acceptance: by the rule of thumb drafting pays clearly"
-    if acceptance_rate >= LOW:
-        return "medium acceptance: by the rule of thumb drafting pays somewhat"
-    return "low acceptance: by the rule of thumb drafting should be off"
+    if acceptance_rate < LOW:
+        return "low by the rule of thumb (below 0.3: 1.2 times or less)"
+    if acceptance_rate < MODERATE:
+        return "between low and moderate by the rule of thumb"
+    if acceptance_rate <= MODERATE_ENDS:
+        return "moderate by the rule of thumb (0.4 to 0.6: 1.5 to 2 times)"
+    if acceptance_rate < HIGH:
+        return "between moderate and high by the rule of thumb"
+    return "high by the rule of thumb (0.7 and above: 2 to 3 times)"
 
 
 def notes(
@@ -34,12 +39,19 @@ def notes(
         )
     for name, survival in survivals.items():
         if survival.acceptance_rate is not None:
-            yield f"{name}: {regime(survival.acceptance_rate)} (rate {survival.acceptance_rate:.2f})."
-        if survival.draft_rate < 0.95:
+            length = max(survival.tokens_per_step)
+            rate = survival.acceptance_rate
+            yield f"{name}: an acceptance rate of {rate:.2f} at K = {length} is {regime(rate)}."
+        if survival.draft_rate < MOST_WITH_DRAFT and max(survival.tokens_per_step) > 0:
             yield (
                 f"{name}: {survival.draft_rate:.0%} of the steps carried a draft; the others count in the "
                 "tokens per step, and not in the survival."
             )
+    if any(survival.acceptance_rate is not None for survival in survivals.values()):
+        yield (
+            "The rule of thumb is orientation only: the rate falls when K grows though drafts are as good, "
+            "and no such line knows batch or cost; the break-even does."
+        )
     for fit in fits.values():
         if not fit.accepted:
             yield f"The cost model of the {fit.role} engine is not relied on: {fit.refused_because}."

@@ -2,30 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from autoscaling.goodput import speed_up
 from autoscaling.profiling.findings import Fit, PolicyValue, TableRow
-from autoscaling.profiling.gains import Gain, cost_at
-from autoscaling.routing_rules import StepCost
-from autoscaling.step_cost import largest_batch
+from autoscaling.profiling.gains import NO_DRAFTS, Gain, cost_at
+from autoscaling.routing_rules import RoutingRules, StepCost
+from autoscaling.step_cost import step_s
 from autoscaling.types import Role, Tier
 
 # Another K is taken when it brings 3 % more: rows that change for less would only make load swing about a
 # boundary, and no measurement tells less apart.
 WORTH: Final = 1.03
+RESERVE: Final = RoutingRules().reserve  # sequences that a policy keeps for interactive by default
 
 
 def draft_table(
     cost: StepCost, gains: Mapping[int, Gain], context_tokens: float, most: int
 ) -> tuple[TableRow, ...]:
-    """K by running sequences, 1 to `most`: a table cannot leave the engine, so K = 0 is this engine's own."""
+    """K by running sequences, 1 to `most`: a table cannot leave the engine, so K = 0 is this engine's own.
+
+    At no batch does another K bring 3 % more than the table's.
+    """
     rows: list[TableRow] = []
     current: int | None = None
     for sequences in range(1, most + 1):
-        ratios = {length: _ratio(cost, length, gain, sequences, context_tokens) for length, gain in gains.items()}
-        best = max(sorted(ratios), key=lambda length: ratios[length])
+        ratios = {
+            length: _ratio(cost, length, gain, sequences, context_tokens)
+            for length, gain in sorted(gains.items())
+        }
+        best = max(ratios, key=lambda length: ratios[length])
         if current is None or ratios[best] > WORTH * ratios[current]:
             current = best
         if rows and rows[-1].draft_length == current:
@@ -38,36 +45,63 @@ def draft_table(
 def policy_values(
     fits: Mapping[Role, Fit],
     gains: Mapping[int, Gain],
+    table: Sequence[TableRow],
     context_tokens: float,
     objectives: Mapping[Tier, float],
     most: Mapping[Role, int],
 ) -> tuple[PolicyValue, ...]:
-    """Limits per replica that keep the objectives; none where a fit is not accepted or nothing is promised."""
-    wanted = ((Role.SPECULATIVE, Tier.INTERACTIVE), (Role.PLAIN, Tier.STANDARD))
+    """Limits per replica that keep the objectives, in seconds per token, with the table's K.
+
+    `most` is what each engine runs at once.  Nothing where a fit is not accepted or nothing is promised.
+    """
     found = []
-    for role, tier in wanted:
+    tables = {Role.SPECULATIVE: table, Role.PLAIN: (TableRow(1, most[Role.PLAIN], 0),)}
+    for role, tier in ((Role.SPECULATIVE, Tier.INTERACTIVE), (Role.PLAIN, Tier.STANDARD)):
         fit, tpot_s = fits.get(role), objectives.get(tier)
         if fit is None or not fit.accepted or tpot_s is None:
             continue
-        length = max(gains) if role is Role.SPECULATIVE else 0
-        gain = gains[length]
-        cost = cost_at(fit.cost, length, gain)
-        batch = largest_batch(cost, tpot_s, context_tokens, gain.tokens, most[role])
-        words = (
-            f"{batch} sequences keep {1000 * tpot_s:g} ms per token of {tier}"
-            if batch
-            else f"not even one sequence keeps {1000 * tpot_s:g} ms per token of {tier}: "
-            "promise more time, or use a faster machine"
+        batch = _largest_in_time(fit.cost, gains, tables[role], tpot_s, context_tokens)
+        limit = max(1, batch)
+        found.append(
+            PolicyValue(
+                f"spec.pools.{role}.limits.softInflight", limit, _words(batch, tpot_s, tier, most[role])
+            )
         )
-        if batch == most[role]:
-            words += "; more were not asked of the engine"
-        found.append(PolicyValue(f"spec.pools.{role}.limits.softInflight", max(1, batch), words))
+        if role is Role.SPECULATIVE and limit <= RESERVE:
+            found.append(
+                PolicyValue(
+                    "spec.backfill.reserve",
+                    limit - 1,
+                    f"a reserve of {RESERVE}, the default, would keep a replica that takes {limit} "
+                    "from everybody but interactive requests",
+                )
+            )
     return tuple(found)
 
 
+def _largest_in_time(
+    cost: StepCost, gains: Mapping[int, Gain], table: Sequence[TableRow], tpot_s: float, context_tokens: float
+) -> int:
+    """The most sequences up to which every batch keeps the objective; 0 when not even one does."""
+    for row in table:
+        gain = gains[row.draft_length] if row.draft_length else NO_DRAFTS
+        at_length = cost_at(cost, row.draft_length, gain)
+        for sequences in range(row.first, row.last + 1):
+            if step_s(at_length, sequences, context_tokens) / gain.tokens > tpot_s:
+                return sequences - 1
+    return table[-1].last if table else 0
+
+
+def _words(batch: int, tpot_s: float, tier: Tier, most: int) -> str:
+    kept = f"{1000 * tpot_s:g} ms per token of {tier}"
+    if batch == 0:
+        return f"not even one sequence keeps {kept}: promise more time, or use a faster machine"
+    subject = "1 sequence keeps" if batch == 1 else f"{batch} sequences keep"
+    return f"{subject} {kept}" + ("; the engine runs no more at once" if batch == most else "")
+
+
 def _ratio(cost: StepCost, length: int, gain: Gain, sequences: int, context_tokens: float) -> float:
+    """Tokens per second at K over those of the same engine at K = 0."""
     if length == 0:
         return 1.0
     return speed_up(cost_at(cost, length, gain), cost, sequences, context_tokens, gain.tokens, length)
-
-

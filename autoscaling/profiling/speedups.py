@@ -1,7 +1,8 @@
 """Measured speed-ups, the tax of K = 0, and time per token against throughput, with intervals over rounds.
 
-Steps of both engines are compared within a round, where they ran at the same time.  Intervals are Student's
-of the rounds' logarithms, with the uncertainty of the tokens per step added.
+Each step of the speculative engine is compared with the plain one's that ran beside it, with the same prompts.
+Intervals are Student's of the rounds' logarithms; half the width of the tokens per step is added as squares
+add (delta method), since both vary independently.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ from scipy import stats
 from autoscaling.profiling.findings import Estimate, Fit, FrontierPoint, SpeedUp, Survival
 from autoscaling.profiling.gains import Gain, cost_at
 from autoscaling.profiling.losses import losses
-from autoscaling.profiling.measured import CellRun, Measurement
+from autoscaling.profiling.measured import CellRun, Measurement, Steps
 from autoscaling.routing_rules import StepCost
 from autoscaling.step_cost import step_s
 from autoscaling.types import Role
 
 CERTAIN: Final = Estimate(1.0, 1.0, 1.0)
 
-Key = tuple[str, int]  # kind of prompts, sequences
+Beside = list[tuple[CellRun, float]]  # speculative runs, each with the seconds of the plain step
 
 
 def speed_ups(
@@ -32,24 +33,23 @@ def speed_ups(
     gains: Mapping[str, Mapping[int, Gain]],
     fits: Mapping[Role, Fit],
 ) -> tuple[SpeedUp, ...]:
-    """One for every cell of the speculative engine with K > 0 that the plain one has a pair for."""
-    plain = _steps(measurement.runs, Role.PLAIN)
+    """One for every cell of the speculative engine with K > 0 that the plain one ran beside."""
+    costs = {role: fit.cost for role, fit in fits.items()}
     found = []
-    for (workload, sequences, length), runs in sorted(_cells(measurement.runs).items()):
-        gain = survivals[workload].tokens_per_step.get(length)
-        ratios = _paired(runs, plain.get((workload, sequences), {}))
-        if length == 0 or gain is None or not ratios:
+    for (workload, sequences, length), pairs in sorted(_beside(measurement.runs).items()):
+        estimate = survivals[workload].tokens_per_step.get(length)
+        if length == 0 or estimate is None:
             continue
-        cost = {role: fit.cost for role, fit in fits.items()}
-        context = _context(runs) / sequences
-        parts = losses(cost, sequences, context, length, gains[workload][length])
+        gain = gains[workload][length]
+        context = statistics.fmean(_steps(run).context_tokens for run, _ in pairs) / sequences
+        parts = losses(costs, sequences, context, length, gain)
         found.append(
             SpeedUp(
                 workload=workload,
                 sequences=sequences,
                 draft_length=length,
-                measured=_times(_over_rounds(ratios), gain),
-                modelled=modelled(cost, sequences, context, length, gains[workload][length]),
+                measured=_times(_over_rounds([plain / _steps(run).step_s for run, plain in pairs]), estimate),
+                modelled=modelled(costs, sequences, context, length, gain),
                 verification=None if parts is None else parts.verification,
                 drafting=None if parts is None else parts.drafting,
                 rest=None if parts is None else parts.rest,
@@ -70,14 +70,16 @@ def modelled(
 
 
 def k0_tax(measurement: Measurement) -> tuple[tuple[int, Estimate], ...]:
-    """Sequences, and the plain engine's tokens/s over the speculative one's that drafts nothing."""
-    plain = _steps(measurement.runs, Role.PLAIN)
+    """Sequences, and the plain engine's tokens/s over the speculative one's that drafts nothing.
+
+    Every kind of prompts in every round counts as one value: what a step costs hardly depends on the kind.
+    """
     by_batch: dict[int, list[float]] = {}
-    for (workload, sequences, length), runs in _cells(measurement.runs).items():
+    for (_, sequences, length), pairs in _beside(measurement.runs).items():
         if length == 0:
-            ratios = _paired(runs, plain.get((workload, sequences), {}))
-            by_batch.setdefault(sequences, []).extend(1.0 / ratio for ratio in ratios)
-    return tuple((size, _over_rounds(ratios)) for size, ratios in sorted(by_batch.items()) if ratios)
+            ratios = [_steps(run).step_s / plain for run, plain in pairs]
+            by_batch.setdefault(sequences, []).extend(ratios)
+    return tuple((size, _over_rounds(ratios)) for size, ratios in sorted(by_batch.items()))
 
 
 def frontier(measurement: Measurement, survivals: Mapping[str, Survival]) -> tuple[FrontierPoint, ...]:
@@ -107,32 +109,33 @@ def frontier(measurement: Measurement, survivals: Mapping[str, Survival]) -> tup
     return tuple(found)
 
 
-def _steps(runs: Iterable[CellRun], role: Role) -> dict[Key, dict[int, float]]:
-    """Kind of prompts and sequences -> round -> mean seconds of a step over the runs of that round."""
-    found: dict[Key, dict[int, list[float]]] = {}
-    for run in runs:
-        if run.cell.engine is role and run.steps is not None:
-            rounds = found.setdefault((run.cell.workload, run.cell.sequences), {})
-            rounds.setdefault(run.round, []).append(run.steps.step_s)
-    return {key: {r: statistics.fmean(times) for r, times in rounds.items()} for key, rounds in found.items()}
+def _beside(runs: Iterable[CellRun]) -> dict[tuple[str, int, int], Beside]:
+    """Kind of prompts, sequences and K -> the runs that have a plain step to be compared with.
 
-
-def _cells(runs: Iterable[CellRun]) -> dict[tuple[str, int, int], list[CellRun]]:
-    found: dict[tuple[str, int, int], list[CellRun]] = {}
+    Within a round the runs of both engines come in the order in which they ran; where one engine has fewer,
+    the mean of the plain ones stands in.
+    """
+    rounds: dict[tuple[str, int, int], dict[Role, list[CellRun]]] = {}
     for run in runs:
-        if run.cell.engine is Role.SPECULATIVE and run.steps is not None:
-            key = (run.cell.workload, run.cell.sequences, run.cell.draft_length)
-            found.setdefault(key, []).append(run)
+        key = (run.cell.workload, run.cell.sequences, run.round)
+        rounds.setdefault(key, {role: [] for role in Role})[run.cell.engine].append(run)
+    found: dict[tuple[str, int, int], Beside] = {}
+    for (workload, sequences, _), both in rounds.items():
+        steps = [run.steps.step_s if run.steps is not None else None for run in both[Role.PLAIN]]
+        known = [one for one in steps if one is not None]
+        if not known:
+            continue
+        if len(steps) != len(both[Role.SPECULATIVE]):
+            steps = [statistics.fmean(known)] * len(both[Role.SPECULATIVE])
+        for run, plain in zip(both[Role.SPECULATIVE], steps, strict=True):
+            if run.steps is not None and plain is not None:
+                found.setdefault((workload, sequences, run.cell.draft_length), []).append((run, plain))
     return found
 
 
-def _paired(runs: Sequence[CellRun], plain: Mapping[int, float]) -> list[float]:
-    """Plain step over speculative step, of each round that has both."""
-    return [plain[run.round] / run.steps.step_s for run in runs if run.steps and run.round in plain]
-
-
-def _context(runs: Sequence[CellRun]) -> float:
-    return statistics.fmean(run.steps.context_tokens for run in runs if run.steps is not None)
+def _steps(run: CellRun) -> Steps:
+    assert run.steps is not None  # by `_beside`
+    return run.steps
 
 
 def _over_rounds(values: Sequence[float]) -> Estimate:

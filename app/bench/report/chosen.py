@@ -24,12 +24,15 @@ def lengths(findings: Findings, workload: str) -> tuple[int, ...]:
 
 
 def best_length(findings: Findings, workload: str) -> int | None:
-    """The K with the largest speed-up over all batches (geometric mean); None when nothing was compared."""
-    means = {
-        length: _geometric_mean(one.measured.value for one in line(findings, workload, length))
+    """The K that gains most over the batches at which it pays; None when nothing was compared.
+
+    Where it does not pay drafts can be left off, so that a loss there counts only between K that never pay.
+    """
+    found = {
+        length: [one.measured.value for one in line(findings, workload, length)]
         for length in lengths(findings, workload)
     }
-    return max(means, key=lambda length: means[length]) if means else None
+    return max(found, key=lambda length: _worth(found[length])) if found else None
 
 
 def line(findings: Findings, workload: str, draft_length: int) -> tuple[SpeedUp, ...]:
@@ -73,6 +76,7 @@ def objectives(findings: Findings) -> tuple[float, ...]:
     return tuple(sorted({one.tpot_s for one in findings.capacities} | {one.tpot_s for one in findings.pools}))
 
 
-def _geometric_mean(values: Iterable[float]) -> float:
-    found = [math.log(value) for value in values if value > 0]
-    return sum(found) / len(found) if found else -math.inf
+def _worth(speed_ups: Iterable[float]) -> tuple[float, float]:
+    """Gain where it pays, then gain and loss together; both on a logarithmic scale."""
+    found = [math.log(value) for value in speed_ups if value > 0]
+    return sum(max(0.0, one) for one in found), sum(found)

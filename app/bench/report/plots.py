@@ -75,14 +75,15 @@ def draw_speed_up(findings: Findings, title: str, figure: Figure) -> None:
     """One line per kind of prompts at its best K, its band, the model, and where it crosses 1."""
     with panel(figure.subplots(), title, y="tokens per second, speculative / plain") as axes:
         axes.axhline(1.0, color="black", linewidth=1.2, label="as fast as plain")
-        crossings = 0
         for at, workload in enumerate(chosen.workloads(findings)):
             length = chosen.best_length(findings, workload)
             if length is None:
                 continue
             line = chosen.line(findings, workload, length)
             x = [one.sequences for one in line]
-            label = f"{name(workload)}, K = {length}"
+            found = chosen.crossover(findings, workload, length)
+            even = None if found is None else found.sequences
+            label = f"{name(workload)}, K = {length}" + (f", even at {even.value:.1f}" if even else "")
             axes.plot(
                 x, [one.measured.value for one in line], color=colour(at), marker=marker(at), label=label
             )
@@ -98,10 +99,8 @@ def draw_speed_up(findings: Findings, title: str, figure: Figure) -> None:
             modelled = [(one.sequences, one.modelled) for one in line if one.modelled is not None]
             if modelled:
                 axes.plot(*zip(*modelled, strict=True), color=colour(at), linestyle="--", linewidth=1.2)
-            found = chosen.crossover(findings, workload, length)
-            if found is not None and found.sequences is not None:
-                _crossing(axes, found.sequences, colour(at), 14 + 15 * crossings)
-                crossings += 1
+            if even is not None:
+                _crossing(axes, even, colour(at))
         axes.plot([], [], color=GREY, linestyle="--", linewidth=1.2, label="cost model")
         axes.set_ylim(bottom=0.0)
         batches = chosen.batches(findings)
@@ -110,21 +109,12 @@ def draw_speed_up(findings: Findings, title: str, figure: Figure) -> None:
         legend(figure, axes)
 
 
-def _crossing(axes: Axes, at: Estimate, ink: str, height: float) -> None:
+def _crossing(axes: Axes, at: Estimate, ink: str) -> None:
+    """Its number is in the legend: beside the line those of several kinds of prompts would overlap."""
     if at.low is not None and at.high is not None:
         low = max(at.low, SMALLEST)
         axes.plot([low, at.high], [1.0, 1.0], color=ink, linewidth=7, alpha=0.45, solid_capstyle="butt")
-    axes.plot([at.value], [1.0], marker="|", markersize=16, markeredgewidth=2.5, color=ink)
-    axes.annotate(
-        f"even at {at.value:.1f}",
-        (at.value, 1.0),
-        xytext=(0, height),
-        textcoords="offset points",
-        color=ink,
-        ha="center",
-        fontweight="bold",
-        bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1.5},
-    )
+    axes.plot([at.value], [1.0], marker="|", markersize=18, markeredgewidth=3, color=ink)
 
 
 def draw_survival(findings: Findings, title: str, figure: Figure) -> None:

@@ -41,8 +41,8 @@ def speed_up(findings: Findings) -> Section:
             "with the same prompts and as many sequences at once.",
             "Above 1 drafting pays; it costs more the more sequences share a step, since every draft token "
             "is computed whether it is accepted or not.",
-            "The band is the 95 % interval, the dashed line the cost model, and the bar on the line at 1 the "
-            "interval in which both engines are equal.",
+            "The band is the 95 % interval and the dashed line the cost model; the mark on the line at 1 is "
+            "where both engines are equally fast, and its bar the 95 % interval of that.",
         )
     )
     head = ("prompts", "K", *(f"B = {batch}" for batch in batches), "equal at B")
