@@ -13,7 +13,7 @@ from app.bench.prompt import CHARS_PER_TOKEN, Context, Prompt, PromptsError, con
 from app.bench.texts import Text, lines, texts
 from app.samples import samples
 
-TOKENS: Final[Mapping[Context, int]] = MappingProxyType({"short": 128, "medium": 512, "long": 1100})
+TOKENS: Final[Mapping[Context, int]] = MappingProxyType({"short": 128, "medium": 512, "long": 1250})
 NUMBER: Final = 24  # made of each kind and length
 ROWS: Final = 5  # of a table in a short prompt
 # Kinds of the samples, and the workload that they count as; others need tools or a grammar, or have no text.

@@ -126,7 +126,8 @@ class EngineProcess:
                 raise BenchEngineError(self._why_it_ended())
             if asking not in done:
                 raise BenchEngineError(
-                    f"the {self.name} engine does not serve after {START_LIMIT_S:.0f} s: its words are in {self.log}"
+                    f"the {self.name} engine does not serve after {START_LIMIT_S:.0f} s: "
+                    f"its words are in {self.log}"
                 )
             return asking.result()
         finally:

@@ -11,6 +11,7 @@ import contextlib
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, Final, Protocol
 
 from app.bench.answer import Answer
@@ -233,7 +234,7 @@ class Measuring:
     def _saturated(self) -> None:
         """Leave out batches beyond the one from which no engine gains any more."""
         sizes = sorted({run.cell.sequences for run in self.found.runs})
-        for smaller, larger in zip(sizes, sizes[1:], strict=False):
+        for smaller, larger in pairwise(sizes):
             gains = [self._gain(role, smaller, larger) for role in Role]
             if larger <= self._most and all(gain is not None and gain < ENOUGH_GAIN for gain in gains):
                 self._most = larger

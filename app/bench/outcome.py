@@ -9,7 +9,6 @@ from typing import Any, Final
 
 from app.bench.report.page import html, markdown, svg_files
 from app.bench.store import HTML, MARKDOWN, PROFILE, StoreError, write_text
-from autoscaling.profile import Profile, ProfileError, read_profile
 from autoscaling.profiling.analyse import analyse
 from autoscaling.profiling.cost_fit import FitError
 from autoscaling.profiling.findings import Findings
@@ -21,6 +20,10 @@ from deployments.default_policy import OBJECTIVES
 
 GOOD, NOT_GOOD_ENOUGH = 0, 1
 PLOTS: Final = "plots"
+
+
+class NothingFoundError(Exception):
+    """A measurement that no cost can be fitted to; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,22 +87,26 @@ class Outcome:
 def conclude(
     measurement: Measurement,
     folder: Path,
-    prior: Path | None,
+    prior: Mapping[Role, StepCost] | None,
     price_per_hour: float | None,
     objectives: Mapping[Tier, float] | None = None,
 ) -> Outcome:
-    """Fit, judge, and write profile and report into the folder; raises StoreError.
+    """Fit, judge, and write profile and report into the folder; raises NothingFoundError, StoreError.
 
     `objectives` are seconds per token; those of the default policy without.
     """
-    former = None if prior is None else _prior(prior)
     try:
-        findings = analyse(measurement, former, objectives or default_objectives(), None)
+        findings = analyse(measurement, prior, objectives or default_objectives(), None)
     except FitError as error:
-        raise StoreError(f"nothing can be concluded from this measurement: {error}") from error
+        raise NothingFoundError(f"nothing can be concluded from this measurement: {error}") from error
     write_text(folder / PROFILE, profile_text(findings))
     write_text(folder / HTML, html(findings, price_per_hour))
-    (folder / PLOTS).mkdir(exist_ok=True)
+    try:
+        (folder / PLOTS).mkdir(exist_ok=True)
+    except OSError as error:
+        raise StoreError(
+            f"{folder / PLOTS}: cannot be made: {error.strerror}: name another folder"
+        ) from error
     for name, text in svg_files(findings).items():
         write_text(folder / PLOTS / name, text)
     write_text(folder / MARKDOWN, markdown(findings, price_per_hour, PLOTS))
@@ -109,13 +116,3 @@ def conclude(
 def default_objectives() -> dict[Tier, float]:
     """Seconds per token that the default policy promises."""
     return {Tier(name): found["tpotSeconds"] for name, found in OBJECTIVES.items()}
-
-
-def _prior(path: Path) -> Mapping[Role, StepCost]:
-    try:
-        found: Profile = read_profile(path.read_text(encoding="utf-8"), str(path))
-    except OSError as error:
-        raise StoreError(f"--prior {path}: cannot be read: {error.strerror}") from error
-    except (ProfileError, UnicodeDecodeError) as error:
-        raise StoreError(f"--prior {error}") from error
-    return found.costs

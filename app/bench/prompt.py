@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-Context = Literal["short", "medium", "long"]  # of the prompt; about 128, 512 and 1100 tokens or more
+Context = Literal["short", "medium", "long"]  # of the prompt; about 128, 512 and 1250 tokens
 CONTEXTS: Final[tuple[Context, ...]] = ("short", "medium", "long")
 CHARS_PER_TOKEN: Final = 4
 SHORT_TOKENS: Final = 256  # up to here a prompt is short, estimated

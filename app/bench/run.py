@@ -98,7 +98,11 @@ async def measured(asked: Asked, showing: Showing) -> Measurement:
         engines=tuple(facts.values()),
         runs=tuple(found.runs),
         prefills=tuple(found.prefills),
-        cut=(*found.cut, *(f"{times} answers failed: {words}" for words, times in found.errors.items())),
+        cut=(
+            *_never(asked),
+            *found.cut,
+            *(f"{times} answers failed: {words}" for words, times in found.errors.items()),
+        ),
         versions=_versions(),
         machine=_machine(),
     )
@@ -127,7 +131,7 @@ def synthetic_acceptance(pool: PoolSettings) -> bool:
 
 
 def cores(pool: PoolSettings, place: int) -> tuple[int, ...]:
-    """The CPU cores of the engine at a place, 0 or 1, as many as a replica leases; none where it leases none."""
+    """The CPU cores of the engine at a place, 0 or 1, as many as a replica leases; none without a lease."""
     wanted = pool.cores_per_replica
     ours = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
     if not wanted or not ours:
@@ -155,6 +159,13 @@ def _groups(asked: Asked) -> list[tuple[int, ...]]:
     """The draft lengths that one start of the speculative engine can have."""
     drafted = tuple(length for length in asked.plan.lengths if length > 0)
     return [asked.plan.lengths] if asked.live else [(length,) for length in drafted]
+
+
+def _never(asked: Asked) -> tuple[str, ...]:
+    """What was asked for and no start of the engine can have."""
+    if asked.live or 0 not in asked.plan.lengths:
+        return ()
+    return ("K = 0 on the speculative engine: only an engine that changes K while it runs can have it",)
 
 
 def _rounds_s(plan: Plan, lengths: Sequence[int]) -> float:

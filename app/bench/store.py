@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
+from autoscaling.profile import ProfileError, read_profile
 from autoscaling.profiling.measured import MEASUREMENT_VERSION, Measurement
+from autoscaling.routing_rules import StepCost
+from autoscaling.types import Role
 
 MEASUREMENT: Final = "measurement.json"
 PROFILE: Final = "profile.json"
@@ -54,6 +58,20 @@ def read_measurement(path: Path) -> Measurement:
         return msgspec.json.decode(data, type=Measurement)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise StoreError(f"{path}: no measurement: {error}: {mend}") from None
+
+
+def read_prior(path: Path) -> Mapping[Role, StepCost]:
+    """The costs of a former profile, of whatever model; raises StoreError."""
+    try:
+        return read_profile(path.read_text(encoding="utf-8"), str(path)).costs
+    except OSError as error:
+        raise StoreError(
+            f"--prior {path}: cannot be read: {error.strerror}: name a profile.json, or leave --prior out"
+        ) from error
+    except UnicodeDecodeError as error:
+        raise StoreError(f"--prior {path}: no text: name a profile.json, or leave --prior out") from error
+    except ProfileError as error:
+        raise StoreError(f"--prior {error}, or leave --prior out") from error
 
 
 def prepare_folder(folder: Path) -> None:

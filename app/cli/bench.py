@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 from rich.console import Console
@@ -17,11 +18,26 @@ from app.bench.plan import QUICK, Plan, full
 from app.bench.progress import Showing
 from app.bench.prompts import Prompt, PromptsError, for_workloads, read_prompts
 from app.bench.run import Asked, measured
-from app.bench.store import StoreError, prepare_folder, read_measurement, write_measurement
-from app.cli.bench_options import BadOptionError, check_pair, draft_lengths, numbers
+from app.bench.store import (
+    StoreError,
+    prepare_folder,
+    read_measurement,
+    read_prior,
+    write_measurement,
+)
+from app.cli.bench_options import (
+    BadOptionError,
+    check_pair,
+    draft_lengths,
+    nothing_to_measure,
+    numbers,
+    quick_lengths,
+)
 from app.cli.checks import CannotServe, check_machine, prepare_models
-from app.cli.output import AsJson, Output, fail, print_json, wants_json
+from app.cli.client import NotReachableError, RefusedError, address
+from app.cli.output import CANNOT_TELL, AsJson, Output, print_json, printable, wants_json
 from app.cli.settings import Options, SettingsError, load
+from app.cli.status import fetch
 from app.demo.service import free_port
 from autoscaling.profiling.measured import Measurement
 from deployments.local_config import ServiceSettings
@@ -56,7 +72,7 @@ def bench(
     live: Annotated[
         bool | None,
         typer.Option(
-            "--live-k/--restart-k",
+            "--live-k/--no-live-k",
             help="Change K in the running engine, or start one for each K. (default: live on the CPU)",
         ),
     ] = None,
@@ -91,31 +107,47 @@ def bench(
     Exit codes: 0 measured and good enough to act on; 1 measured, but the fit is not; 2 it could not be
     measured; 130 after Ctrl-C.
     """
-    from app.bench.outcome import conclude  # noqa: PLC0415  # scipy and the plots are heavy
+    from app.bench.outcome import NothingFoundError, conclude  # noqa: PLC0415  # scipy and the plots are heavy
 
     wanted_json = wants_json(output, as_json)
     # What programs read is alone on standard output.
     console = Console(stderr=wanted_json, highlight=False, soft_wrap=True)
     try:
-        prepare_folder(out)
+        former = None if prior is None else read_prior(prior)
         if again is not None:
+            nothing_to_measure(
+                {
+                    "--quick": quick or None,
+                    "--prompts": prompts,
+                    "--concurrency": concurrency,
+                    "--lengths": lengths,
+                    "--rounds": rounds,
+                    "--live-k or --restart-k": live,
+                    "--engine": engine,
+                    "--model": model,
+                    "--speculation": speculation,
+                    "--settings": settings,
+                }
+            )
             found = read_measurement(again)
+            prepare_folder(out)
         else:
             options = Options(engine=engine, model=model, speculation=speculation, settings=settings)
+            wanted = load(options)
             given = (
                 read_prompts(prompts, partial(console.print, markup=False)) if prompts is not None else None
             )
-            wanted = load(options)
             asked = _asked(wanted, given, _live(wanted, live), out, quick, concurrency, lengths, rounds)
+            prepare_folder(out)
             found = _measure(asked, wanted, console)
             write_measurement(out, found)
-        outcome = conclude(found, out, prior, accelerator_hour_price)
-    except (BadOptionError, SettingsError, PromptsError, StoreError) as error:
-        fail(str(error), "correct it and run `twinpool bench` again")
-    except CannotServe as error:
-        fail(str(error), "then run `twinpool bench` again")
+        outcome = conclude(found, out, former, accelerator_hour_price)
+    except (BadOptionError, SettingsError, PromptsError, StoreError, CannotServe) as error:
+        _fail(error, "correct it and run `twinpool bench` again")
+    except NothingFoundError as error:
+        _fail(error, "name smaller batches with --concurrency, and run `twinpool bench` again")
     except BenchEngineError as error:
-        fail(str(error), f"see the engines' logs in {out}, then run `twinpool bench` again")
+        _fail(error, f"see the engines' logs in {out}, then run `twinpool bench` again")
     except KeyboardInterrupt:
         raise typer.Exit(INTERRUPTED) from None
     _show(outcome, console, wanted_json)
@@ -137,7 +169,7 @@ def _asked(
     words = FULL_WORKLOADS if given is None else tuple(sorted({one.workload for one in given}))
     plan: Plan = QUICK if quick else full(most, words)
     if quick:
-        plan = replace(plan, lengths=draft_lengths("0,2,4", most) if most < 4 else plan.lengths)
+        plan = replace(plan, lengths=quick_lengths(plan.lengths, most))
         plan = plan if given is None else replace(plan, workloads=words[:2], long_context=None)
     if concurrency is not None:
         batches = numbers("--concurrency", concurrency, least=1, most=1024)
@@ -161,10 +193,33 @@ def _live(wanted: ServiceSettings, given: bool | None) -> bool:
 
 def _measure(asked: Asked, wanted: ServiceSettings, console: Console) -> Measurement:
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    _tell_of_service(console)
     check_machine(wanted.model_copy(update={"port": free_port()}), console)
     prepare_models(wanted, console)
     with Showing(console) as showing:
         return asyncio.run(measured(asked, showing))
+
+
+def _tell_of_service(console: Console) -> None:
+    """One line when a service runs here: its engines take from the same cores."""
+    url = address(None)
+    try:
+        fetch(url)
+    except (NotReachableError, RefusedError):
+        return
+    console.print(
+        f"note: a service answers at {printable(url)}; if it runs on this machine, both engines are measured "
+        "beside it: stop it first",
+        style="yellow",
+        markup=False,
+    )
+
+
+def _fail(error: Exception, mend: str) -> NoReturn:
+    """As `fail`, for errors of several lines: of a file, or of an engine's log."""
+    words = str(error) if "\nmend: " in str(error) else f"{error}\nmend: {mend}"
+    print(f"error: {printable(words, lines=True)}", file=sys.stderr)
+    raise typer.Exit(CANNOT_TELL)
 
 
 def _show(outcome: Outcome, console: Console, wanted_json: bool) -> None:

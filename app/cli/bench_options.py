@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from deployments.local_config import ServiceSettings
 
 
@@ -22,14 +24,28 @@ def numbers(option: str, text: str, *, least: int, most: int) -> tuple[int, ...]
 
 
 def draft_lengths(text: str, most: int) -> tuple[int, ...]:
-    """Draft lengths with 0 among them, those above the engine's largest left out; raises BadOptionError."""
+    """Draft lengths that the engine can have, one of them above 0; raises BadOptionError."""
     found = numbers("--lengths", text, least=0, most=1000)
-    kept = tuple(value for value in found if value <= most)
-    if not any(kept):
+    if max(found) > most:
         raise BadOptionError(
-            f"--lengths {text}: none is within 1 to {most}, the num_speculative_tokens of --speculation"
+            f"--lengths: {max(found)} is above {most}, the num_speculative_tokens of the engine: "
+            "leave it out, or raise that in --speculation or in the settings file"
         )
-    return kept
+    if not any(found):
+        raise BadOptionError(f"--lengths {text}: nothing is drafted: name one within 1 to {most} too")
+    return found
+
+
+def quick_lengths(wanted: Sequence[int], most: int) -> tuple[int, ...]:
+    """The draft lengths of a quick measurement, those above the engine's largest cut to that."""
+    return tuple(sorted({min(length, most) for length in wanted}))
+
+
+def nothing_to_measure(given: Mapping[str, object | None]) -> None:
+    """Refuse options of a measurement beside --from; raises BadOptionError with those that are not None."""
+    named = [option for option, value in given.items() if value is not None]
+    if named:
+        raise BadOptionError(f"--from measures nothing: leave out {', '.join(named)}")
 
 
 def check_pair(wanted: ServiceSettings) -> int:

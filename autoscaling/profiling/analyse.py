@@ -11,7 +11,15 @@ from autoscaling.profiling.capacities import capacities
 from autoscaling.profiling.cost_fit import fit
 from autoscaling.profiling.crossings import crossings
 from autoscaling.profiling.findings import BreakEven, Findings, Fit, PoolPrediction
-from autoscaling.profiling.gains import MEAN, Gain, cost_at, drafting_by_length, gains_of, survivals_of
+from autoscaling.profiling.gains import (
+    MEAN,
+    Gain,
+    cost_at,
+    drafting_by_length,
+    gains_of,
+    steps_of,
+    survivals_of,
+)
 from autoscaling.profiling.losses import drafting_s, kv_loss
 from autoscaling.profiling.measured import Measurement
 from autoscaling.profiling.notes import notes
@@ -94,9 +102,9 @@ def default_load(measurement: Measurement, plain: StepCost, context: float) -> L
 def _context(measurement: Measurement, name: str) -> float:
     """Context tokens per sequence, on average over the cells of these prompts."""
     found = [
-        run.steps.context_tokens / run.cell.sequences
+        steps.context_tokens / run.cell.sequences
         for run in measurement.runs
-        if run.steps is not None and name in (MEAN, run.cell.workload)
+        if name in (MEAN, run.cell.workload) and (steps := steps_of(run)) is not None
     ]
     return statistics.fmean(found) if found else 0.0
 

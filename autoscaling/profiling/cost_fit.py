@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 
 import numpy as np
 
@@ -26,10 +26,11 @@ HINGE_SQUARES = 0.5
 HINGE_ERROR = 0.01
 HINGE_BELOW, HINGE_BEYOND = 3, 2  # cells of different N that have to lie on its sides
 MOST_HINGES = 24  # that are tried: steps are not measured so finely that more would differ
+ALL_OFF = 1.0  # error where nothing could be fitted: a fit has to state one, and this passes no gate
 
 
 class FitError(ValueError):
-    """A measurement without a single step of the engine; the message says what to do."""
+    """A measurement without a single step of the engine, and no prior; the message says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +50,16 @@ def fit(role: Role, measurement: Measurement, prior: StepCost | None, gate: Gate
     """The prices in seconds of the engine's steps, with errors on the real tokens of each cell and round.
 
     Cells that are held out only judge.  Toward the `prior` the prices are drawn a little, and those that the
-    measurement cannot tell apart are its.  Raises FitError when no step was measured.
+    measurement cannot tell apart are its.  When no step was measured, the cost is the prior's and refused, of
+    no points and an error of 1; without a prior, raises FitError.
     """
-    fitted, held = _parted(role, measurement)
+    fitted, held = _parted(role, measurement, prior)
     prompts = prefill_rows(role, measurement)
-    cost = _columns(fitted, prompts, prior).cost(fitted, prompts)
-    error = _error(cost, fitted)
+    only_prior = None if fitted else prior
+    cost = _columns(fitted, prompts, prior).cost(fitted, prompts) if only_prior is None else only_prior
+    error = _error(cost, fitted) if fitted else ALL_OFF
     hold_out_error = _error(cost, held) if held else None
-    refused = _refused(cost, fitted, held, error, hold_out_error, gate)
+    refused = _refused(cost, fitted, held, error, hold_out_error, gate) if fitted else _no_step(role)
     return Fit(
         role=role,
         cost=cost,
@@ -74,10 +77,13 @@ def resampled(
 ) -> tuple[StepCost, ...]:
     """`count` costs as the fit could have come out, by drawing rounds anew within each cell.
 
-    Which prices there are, and the hinge, are those of the fit.  Empty when no cell has a second round: how
-    far the fit can be trusted is then unknown.  Raises FitError when no step was measured.
+    Which prices there are, and the hinge, are those of the fit.  Empty when no cell has a second round, or
+    there is only the prior: how far the fit can be trusted is then unknown.  Raises FitError when no step was
+    measured and there is no prior.
     """
-    fitted, _ = _parted(role, measurement)
+    fitted, _ = _parted(role, measurement, prior)
+    if not fitted:
+        return ()
     prompts = prefill_rows(role, measurement)
     columns = _columns(fitted, prompts, prior)
     cells = list(_groups(row.cell for row in fitted))
@@ -96,23 +102,28 @@ def resampled(
 
 def predicted_s(cost: StepCost, row: Row) -> float:
     """Seconds that the step should take, by the tokens that it really had."""
-    # With no drafts of its own the sequences of `step_s` are its tokens.
+    # With no drafts of its own the sequences of `step_s` are its tokens, at a K that was not fitted as well.
     return step_s(
-        replace(cost, drafted=0.0),
+        replace(cost, drafted=0.0, draft_length=max(1, cost.draft_length)),
         row.tokens,
         row.context_tokens / row.tokens,
         draft_length=row.cell.draft_length,
     )
 
 
-def _parted(role: Role, measurement: Measurement) -> tuple[tuple[Row, ...], tuple[Row, ...]]:
+def _parted(
+    role: Role, measurement: Measurement, prior: StepCost | None
+) -> tuple[tuple[Row, ...], tuple[Row, ...]]:
+    """What is fitted, empty only beside a prior, and what is held out."""
     rows = decode_rows(role, measurement)
     fitted = tuple(row for row in rows if not row.cell.hold_out)
-    if not fitted:
-        raise FitError(
-            f"no step of the {role} engine was measured with all sequences in it: measure longer answers"
-        )
+    if not fitted and prior is None:
+        raise FitError(_no_step(role))
     return fitted, tuple(row for row in rows if row.cell.hold_out)
+
+
+def _no_step(role: Role) -> str:
+    return f"no step of the {role} engine was measured with all sequences in it: measure longer answers"
 
 
 def _columns(rows: Sequence[Row], prompts: Sequence[PrefillRow], prior: StepCost | None) -> Columns:
@@ -168,13 +179,13 @@ def _refused(
     gate: Gate,
 ) -> str | None:
     batches = sorted({row.cell.sequences for row in fitted})
-    predicted = [predicted_s(cost, row) for row in (*fitted, *held)]
     if len(fitted) < gate.rows:
         return f"only {len(fitted)} cells and rounds were measured: measure at least {gate.rows}"
     if len(batches) < gate.batches:
         return f"only batches of {_words(batches)} were measured: measure at least {gate.batches} different"
-    if not all(math.isfinite(step) and step > 0 for step in predicted):
-        return "the fit predicts a step without duration: measure anew"
+    prices = [price for price in astuple(cost) if price is not None]
+    if not all(math.isfinite(price) for price in prices) or not cost.base_s + cost.per_token_s > 0:
+        return "the fit gives a step of one token no duration: measure more rounds, of more batches"
     if not error <= gate.error:
         return (
             f"predicted steps are {error:.0%} off those measured, more than {gate.error:.0%}: "

@@ -5,12 +5,13 @@ Acceptance does not depend on the batch, so all of them say it together.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from autoscaling.profiling.findings import Survival
-from autoscaling.profiling.measured import CellRun, Drafting, Measurement
+from autoscaling.profiling.measured import CellRun, Drafting, Measurement, Steps
 from autoscaling.profiling.survival import survival_of
 from autoscaling.routing_rules import StepCost
 from autoscaling.types import Role
@@ -63,6 +64,14 @@ def gains_of(drafting: Mapping[int, Sequence[Drafting]]) -> dict[int, Gain]:
 def cost_at(cost: StepCost, length: int, gain: Gain) -> StepCost:
     """The cost with K in force for prompts for which so much is drafted."""
     return replace(cost, draft_length=length, drafted=gain.drafted)
+
+
+def steps_of(run: CellRun) -> Steps | None:
+    """Its full steps; None where there was none, or none that took a time."""
+    steps = run.steps
+    if steps is None or steps.count < 1 or not math.isfinite(steps.step_s) or steps.step_s <= 0:
+        return None
+    return steps if math.isfinite(steps.context_tokens) else None
 
 
 def _in_order(runs: Iterable[CellRun]) -> list[CellRun]:

@@ -15,6 +15,8 @@ from autoscaling.routing_rules import StepCost
 
 BANDWIDTH_SHARE = 0.8  # of the bandwidth that reading weights reaches
 FLOPS_SHARE = 0.75  # of the operations per second that matrix products reach
+HOST_S = 1.207e-3  # scheduling and sampling of each step, by the same fit
+NGRAM_SHARE = 0.0059  # of what it verifies that drafting by n-gram costs, by the same fit
 BYTES_OF_DTYPE = {"float32": 4.0, "bfloat16": 2.0, "float16": 2.0}
 BITS_OF_METHOD = {"fp8": 8, "awq": 4, "gptq": 4}  # unless the file says how many
 
@@ -28,7 +30,7 @@ class Device:
     """One accelerator, by its data sheet."""
 
     name: str
-    bytes_per_s: float  # of its memory
+    memory_bandwidth: float  # bytes per second
     flops: float  # bf16 operations per second, dense
     source: str
 
@@ -44,8 +46,8 @@ DEVICES: Mapping[str, Device] = {device.name: device for device in (H100, A100, 
 class ModelSize:
     """What a step has to read and compute of a dense model."""
 
-    weights: float  # how many, embeddings included
-    bytes_per_weight: float
+    weight_bytes: float  # that one step reads, embeddings included
+    active_parameters: float  # weights that each token is computed with
     kv_bytes_per_token: float  # keys and values of all layers
 
     @classmethod
@@ -69,23 +71,30 @@ class ModelSize:
         layer = attention + 3 * hidden * inner + 2 * hidden
         tables = vocabulary * hidden * (1 if config.get("tie_word_embeddings") else 2)
         bytes_per_value = _bytes_per_value(config)
+        weights = float(layers * layer + tables + hidden)
         return cls(
-            weights=float(layers * layer + tables + hidden),
-            bytes_per_weight=_bytes_per_weight(config, bytes_per_value),
+            weight_bytes=weights * _bytes_per_weight(config, bytes_per_value),
+            active_parameters=weights,
             kv_bytes_per_token=2 * layers * kv_heads * head * bytes_per_value,
         )
 
 
-def analytic_cost(model: ModelSize, device: Device, tensor_parallel: int = 1) -> StepCost:
+def analytic_cost(
+    model: ModelSize,
+    device: Device,
+    tensor_parallel: int = 1,
+    communication_s: float = 0.0,
+    host_s: float = HOST_S,
+) -> StepCost:
     """The cost of a plain engine, in seconds, on `tensor_parallel` accelerators.
 
-    Without scheduling, sampling and what the accelerators exchange: those depend on the engine and its
-    version, and add about a millisecond to every step.
+    `communication_s` is what they take to exchange their parts in each step, which depends on the links
+    between them; `host_s` is what scheduling and sampling add to each step.
     """
     return StepCost(
-        base_s=_read_s(model, device, tensor_parallel),
+        base_s=_read_s(model, device, tensor_parallel) + communication_s + host_s,
         per_token_s=_compute_s(model, device, tensor_parallel),
-        per_context_s=model.kv_bytes_per_token / (device.bytes_per_s * tensor_parallel),
+        per_context_s=_context_s(model, device, tensor_parallel),
     )
 
 
@@ -97,24 +106,48 @@ def with_draft(
     Each token in turn reads all weights of the draft and the whole context.  Raises ValueError for
     a K below 1.
     """
-    if draft_length < 1:
-        raise ValueError(f"draft_length: {draft_length}: nothing is drafted: give 1 or more")
-    read_context_s = draft.kv_bytes_per_token / (device.bytes_per_s * tensor_parallel)
+    _check_drafts(draft_length)
     return replace(
         cost,
         draft_length=draft_length,
+        draft_s=0.0,
         per_draft_s=_read_s(draft, device, tensor_parallel),
         draft_per_token_s=_compute_s(draft, device, tensor_parallel),
-        draft_per_context_s=draft_length * read_context_s,
+        draft_per_context_s=draft_length * _context_s(draft, device, tensor_parallel),
     )
 
 
+def with_ngram(cost: StepCost, draft_length: int) -> StepCost:
+    """The cost of an engine of `cost` that looks up to K tokens up in the prompt.
+
+    That takes a fixed share of the step that verifies them.  Raises ValueError for a K below 1.
+    """
+    _check_drafts(draft_length)
+    return replace(
+        cost,
+        draft_length=draft_length,
+        draft_s=NGRAM_SHARE * cost.base_s,
+        per_draft_s=0.0,
+        draft_per_token_s=NGRAM_SHARE * cost.per_token_s,
+        draft_per_context_s=NGRAM_SHARE * cost.per_context_s,
+    )
+
+
+def _check_drafts(draft_length: int) -> None:
+    if draft_length < 1:
+        raise ValueError(f"draft_length: {draft_length}: nothing is drafted: give 1 or more")
+
+
 def _read_s(model: ModelSize, device: Device, tensor_parallel: int) -> float:
-    return model.weights * model.bytes_per_weight / (BANDWIDTH_SHARE * device.bytes_per_s * tensor_parallel)
+    return model.weight_bytes / (BANDWIDTH_SHARE * device.memory_bandwidth * tensor_parallel)
 
 
 def _compute_s(model: ModelSize, device: Device, tensor_parallel: int) -> float:
-    return 2 * model.weights / (FLOPS_SHARE * device.flops * tensor_parallel)
+    return 2 * model.active_parameters / (FLOPS_SHARE * device.flops * tensor_parallel)
+
+
+def _context_s(model: ModelSize, device: Device, tensor_parallel: int) -> float:
+    return model.kv_bytes_per_token / (device.memory_bandwidth * tensor_parallel)
 
 
 def _count(config: Mapping[str, Any], name: str, otherwise: int | None = None) -> int:

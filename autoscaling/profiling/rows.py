@@ -34,7 +34,7 @@ def decode_rows(role: Role, measurement: Measurement) -> tuple[Row, ...]:
         steps = run.steps
         if run.cell.engine is not role or steps is None or steps.count < 1:
             continue
-        if steps.tokens > 0 and _measured(steps.step_s) and math.isfinite(steps.context_tokens):
+        if _positive(steps.tokens) and _positive(steps.step_s) and 0 <= steps.context_tokens < math.inf:
             found.append(Row(run.cell, steps.tokens, steps.context_tokens, steps.step_s))
     return tuple(found)
 
@@ -44,9 +44,9 @@ def prefill_rows(role: Role, measurement: Measurement) -> tuple[PrefillRow, ...]
     return tuple(
         PrefillRow(run.prompt_tokens, run.step_s)
         for run in measurement.prefills
-        if run.engine is role and run.prompt_tokens > 0 and _measured(run.step_s)
+        if run.engine is role and run.prompt_tokens > 0 and _positive(run.step_s)
     )
 
 
-def _measured(seconds: float) -> bool:
-    return math.isfinite(seconds) and seconds > 0
+def _positive(value: float) -> bool:
+    return 0 < value < math.inf

@@ -1,21 +1,21 @@
 """Measured speed-ups, the tax of K = 0, and time per token against throughput, with intervals over rounds.
 
-Each step of the speculative engine is compared with the plain one's that ran beside it, with the same prompts.
-Intervals are Student's of the rounds' logarithms; half the width of the tokens per step is added as squares
-add (delta method), since both vary independently.
+The speculative engine's steps are compared with the plain one's of the same round, batch and prompts.
+Intervals are Student's of the rounds' logarithms; half the width of that of the tokens per step is added as
+squares add (delta method), since the two vary independently.
 """
 
 from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from scipy import stats
 
 from autoscaling.profiling.findings import Estimate, Fit, FrontierPoint, SpeedUp, Survival
-from autoscaling.profiling.gains import Gain, cost_at
+from autoscaling.profiling.gains import Gain, cost_at, steps_of
 from autoscaling.profiling.losses import losses
 from autoscaling.profiling.measured import CellRun, Measurement, Steps
 from autoscaling.routing_rules import StepCost
@@ -24,7 +24,7 @@ from autoscaling.types import Role
 
 CERTAIN: Final = Estimate(1.0, 1.0, 1.0)
 
-Beside = list[tuple[CellRun, float]]  # speculative runs, each with the seconds of the plain step
+Beside = list[tuple[Steps, float]]  # of speculative runs, each with the seconds of the plain step
 
 
 def speed_ups(
@@ -33,7 +33,7 @@ def speed_ups(
     gains: Mapping[str, Mapping[int, Gain]],
     fits: Mapping[Role, Fit],
 ) -> tuple[SpeedUp, ...]:
-    """One for every cell of the speculative engine with K > 0 that the plain one ran beside."""
+    """One for every cell of the speculative engine with K > 0 that the plain one has a pair for."""
     costs = {role: fit.cost for role, fit in fits.items()}
     found = []
     for (workload, sequences, length), pairs in sorted(_beside(measurement.runs).items()):
@@ -41,14 +41,14 @@ def speed_ups(
         if length == 0 or estimate is None:
             continue
         gain = gains[workload][length]
-        context = statistics.fmean(_steps(run).context_tokens for run, _ in pairs) / sequences
+        context = statistics.fmean(steps.context_tokens for steps, _ in pairs) / sequences
         parts = losses(costs, sequences, context, length, gain)
         found.append(
             SpeedUp(
                 workload=workload,
                 sequences=sequences,
                 draft_length=length,
-                measured=_times(_over_rounds([plain / _steps(run).step_s for run, plain in pairs]), estimate),
+                measured=_times(_over_rounds([plain / steps.step_s for steps, plain in pairs]), estimate),
                 modelled=modelled(costs, sequences, context, length, gain),
                 verification=None if parts is None else parts.verification,
                 drafting=None if parts is None else parts.drafting,
@@ -77,7 +77,7 @@ def k0_tax(measurement: Measurement) -> tuple[tuple[int, Estimate], ...]:
     by_batch: dict[int, list[float]] = {}
     for (_, sequences, length), pairs in _beside(measurement.runs).items():
         if length == 0:
-            ratios = [_steps(run).step_s / plain for run, plain in pairs]
+            ratios = [steps.step_s / plain for steps, plain in pairs]
             by_batch.setdefault(sequences, []).extend(ratios)
     return tuple((size, _over_rounds(ratios)) for size, ratios in sorted(by_batch.items()))
 
@@ -86,16 +86,16 @@ def frontier(measurement: Measurement, survivals: Mapping[str, Survival]) -> tup
     """Every cell as time per token and tokens per second of the whole batch."""
     groups: dict[tuple[Role, str, int, int], list[float]] = {}
     for run in measurement.runs:
-        if run.steps is not None:
+        if (steps := steps_of(run)) is not None:
             cell = run.cell
             key = (cell.engine, cell.workload, cell.draft_length, cell.sequences)
-            groups.setdefault(key, []).append(run.steps.step_s)
+            groups.setdefault(key, []).append(steps.step_s)
     found = []
-    for (role, workload, length, sequences), steps in sorted(groups.items()):
+    for (role, workload, length, sequences), seconds in sorted(groups.items()):
         gain = CERTAIN if role is Role.PLAIN else survivals[workload].tokens_per_step.get(length)
         if gain is None:
             continue
-        per_second = _times(_over_rounds([1.0 / one for one in steps]), gain)
+        per_second = _times(_over_rounds([1.0 / one for one in seconds]), gain)
         found.append(
             FrontierPoint(
                 engine=role,
@@ -109,33 +109,27 @@ def frontier(measurement: Measurement, survivals: Mapping[str, Survival]) -> tup
     return tuple(found)
 
 
-def _beside(runs: Iterable[CellRun]) -> dict[tuple[str, int, int], Beside]:
-    """Kind of prompts, sequences and K -> the runs that have a plain step to be compared with.
+def _beside(runs: Sequence[CellRun]) -> dict[tuple[str, int, int], Beside]:
+    """Kind of prompts, sequences and K -> each run of the speculative engine, and the plain step beside it.
 
-    Within a round the runs of both engines come in the order in which they ran; where one engine has fewer,
-    the mean of the plain ones stands in.
+    That is the mean over the plain runs of the round, one of which ran beside each K: what disturbs the
+    engines is their own, so that a single one would only be noisier.
     """
-    rounds: dict[tuple[str, int, int], dict[Role, list[CellRun]]] = {}
+    plain: dict[tuple[str, int, int], list[float]] = {}
     for run in runs:
-        key = (run.cell.workload, run.cell.sequences, run.round)
-        rounds.setdefault(key, {role: [] for role in Role})[run.cell.engine].append(run)
+        if run.cell.engine is Role.PLAIN and (steps := steps_of(run)) is not None:
+            plain.setdefault(_place(run), []).append(steps.step_s)
     found: dict[tuple[str, int, int], Beside] = {}
-    for (workload, sequences, _), both in rounds.items():
-        steps = [run.steps.step_s if run.steps is not None else None for run in both[Role.PLAIN]]
-        known = [one for one in steps if one is not None]
-        if not known:
-            continue
-        if len(steps) != len(both[Role.SPECULATIVE]):
-            steps = [statistics.fmean(known)] * len(both[Role.SPECULATIVE])
-        for run, plain in zip(both[Role.SPECULATIVE], steps, strict=True):
-            if run.steps is not None and plain is not None:
-                found.setdefault((workload, sequences, run.cell.draft_length), []).append((run, plain))
+    for run in runs:
+        steps = steps_of(run)
+        if run.cell.engine is Role.SPECULATIVE and steps is not None and _place(run) in plain:
+            key = (run.cell.workload, run.cell.sequences, run.cell.draft_length)
+            found.setdefault(key, []).append((steps, statistics.fmean(plain[_place(run)])))
     return found
 
 
-def _steps(run: CellRun) -> Steps:
-    assert run.steps is not None  # by `_beside`
-    return run.steps
+def _place(run: CellRun) -> tuple[str, int, int]:
+    return run.cell.workload, run.cell.sequences, run.round
 
 
 def _over_rounds(values: Sequence[float]) -> Estimate:

@@ -69,14 +69,14 @@ def test_the_headline_workloads_have_more() -> None:
     assert found["copy"] >= 24
 
 
-@pytest.mark.parametrize(("context", "tokens"), [("short", 128), ("medium", 512), ("long", 1100)])
+@pytest.mark.parametrize(("context", "tokens"), [("short", 128), ("medium", 512), ("long", 1250)])
 @pytest.mark.parametrize("workload", WORKLOADS)
 def test_the_lengths_are_what_they_are_called(workload: str, context: Context, tokens: int) -> None:
-    """On average within a quarter of 128, 512 and 1100 tokens; a short question of a chat is what it is."""
+    """On average 0.75 to 1.5 times 128, 512 and 1250 tokens; a question of a chat is shorter."""
     found = built_in([workload], [context])
     mean = sum(len(text_of(one)) for one in found) / len(found) / 4
 
-    assert mean <= 1.25 * tokens
+    assert mean <= 1.5 * tokens
     assert mean >= 0.75 * tokens or (workload, context) == ("chat", "short")
 
 
@@ -400,7 +400,7 @@ def test_files_of_other_systems_are_read(tmp_path: Path) -> None:
 
 
 def test_a_workload_may_say_its_length():
-    """`copy` is short; `copy-long` is a workload of its own, of about 1100 tokens."""
+    """`copy` is short; `copy-long` is a workload of its own, of about 1250 tokens."""
     found = for_workloads(("copy", "copy-long"))
     assert {"copy": "short", "copy-long": "long"} == {one.workload: one.context for one in found}
 

@@ -290,11 +290,14 @@ def test_cells_without_full_steps_and_the_other_engine_are_left_out() -> None:
     runs = grid(Role.PLAIN, PLAIN)
     empty = replace(runs[0], steps=None)
     none = replace(runs[0], steps=Steps(0, 0.0, 0.0, 0.0, 0.0))
-    broken = replace(runs[0], steps=Steps(3, math.nan, 0.0, 1.0, 1.0))
+    broken = [
+        replace(runs[0], steps=Steps(3, *values))
+        for values in ((math.nan, 0.0, 1.0, 1.0), (0.1, 0.0, math.inf, 1.0), (0.1, 0.0, 1.0, math.nan))
+    ]
     other = grid(Role.SPECULATIVE, DRAFTS, lengths=(0, 4))
 
     assert fit(Role.PLAIN, made(runs), None) == fit(
-        Role.PLAIN, made([*runs, empty, none, broken, *other]), None
+        Role.PLAIN, made([*runs, empty, none, *broken, *other]), None
     )
 
 
@@ -305,6 +308,42 @@ def test_without_a_step_there_is_nothing_to_fit(runs: list[CellRun]) -> None:
         fit(Role.PLAIN, made(runs), None)
     with pytest.raises(FitError, match="no step of the plain engine"):
         resampled(Role.PLAIN, made(runs), None, 10, 1)
+
+
+@pytest.mark.parametrize("runs", [[], grid(Role.PLAIN, PLAIN, batches=())])
+def test_without_a_step_a_prior_stands_in_and_is_refused(runs: list[CellRun]) -> None:
+    """No cell to fit, with or without held-out ones: the prior's cost, no points, words, and no resamples."""
+    found = fit(Role.PLAIN, made(runs), PLAIN)
+
+    assert (PLAIN, 0, 1.0, False) == (found.cost, found.points, found.error, found.accepted)
+    assert found.refused_because == (
+        "no step of the plain engine was measured with all sequences in it: measure longer answers"
+    )
+    assert len(runs) == found.hold_out_points
+    assert (found.hold_out_error is None) == (not runs)
+    assert () == resampled(Role.PLAIN, made(runs), PLAIN, 10, 1)
+
+
+def test_a_step_that_only_context_makes_long_is_refused() -> None:
+    """Context costs more than all of a step: that of one new request would take no time."""
+    runs = [
+        replace(run, steps=replace(run.steps, step_s=1e-4 * run.steps.context_tokens - 0.002))
+        for run in grid(Role.PLAIN, PLAIN)
+        if run.steps is not None
+    ]
+    found = fit(Role.PLAIN, made(runs), None)
+
+    assert (0.0, 0.0) == (found.cost.base_s, found.cost.per_token_s)
+    assert found.refused_because == (
+        "the fit gives a step of one token no duration: measure more rounds, of more batches"
+    )
+
+
+def test_a_length_that_was_not_fitted_is_predicted_by_its_real_tokens() -> None:
+    """Fitted at K = 0 alone: 20 tokens that a batch of 4 verified are 20 tokens."""
+    row = Row(Cell(Role.PLAIN, 4, 4, "chat"), 20.0, 600.0, 1.0)
+
+    assert pytest.approx(0.020 + 0.0015 * 20 + 2e-6 * 600) == predicted_s(PLAIN, row)
 
 
 def test_resamples_spread_about_the_truth() -> None:
@@ -320,6 +359,19 @@ def test_resamples_spread_about_the_truth() -> None:
     assert low < high <= 1.1 * low
     assert costs == resampled(Role.SPECULATIVE, measurement, None, 200, 7)
     assert costs != resampled(Role.SPECULATIVE, measurement, None, 200, 8)
+
+
+def test_more_rounds_leave_less_spread() -> None:
+    """Nine times the rounds: half the spread at most, over five measurements."""
+    widths = {4: 0.0, 36: 0.0}
+    for rounds in widths:
+        for seed in range(5):
+            measurement = made(grid(Role.PLAIN, PLAIN, rounds=rounds, seed=seed))
+            costs = resampled(Role.PLAIN, measurement, None, 200, 7)
+            low, high = np.quantile([step_s(cost, 8, 400) for cost in costs], [0.025, 0.975])
+            widths[rounds] += high - low
+
+    assert 2 * widths[36] <= widths[4]
 
 
 def test_a_single_round_has_no_resamples() -> None:

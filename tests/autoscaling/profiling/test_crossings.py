@@ -1,0 +1,189 @@
+"""The batch at which drafts stop to pay, and how sure that is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import combinations
+
+import pytest
+
+from autoscaling.goodput import crossover
+from autoscaling.profiling.cost_fit import fit
+from autoscaling.profiling.crossings import crossings, largest_asked
+from autoscaling.profiling.findings import Crossover, Estimate, Verdict
+from autoscaling.profiling.gains import drafting_by_length, gains_of
+from autoscaling.profiling.measured import Measurement
+from autoscaling.routing_rules import StepCost
+from autoscaling.types import Role
+from tests.autoscaling.profiling.measurements import Kind, Truth, measured
+
+PLAIN = StepCost(base_s=0.020, per_token_s=0.001, per_context_s=1e-6, per_prefill_s=0.001)
+DRAFTS = replace(PLAIN, base_s=0.021, draft_s=0.002, draft_length=4)
+# 1.9 tokens of a step with four draft tokens: (21 + 2 + 5.2 B) / 1.9 = 20 + 1.2 B at 5.14 sequences.
+CHAT = Kind((0.45, 0.25, 0.15, 0.05))
+TRUTH = Truth(PLAIN, DRAFTS, {"chat": CHAT})
+
+
+def found_in(made: Measurement) -> Crossover:
+    """The crossover at the largest K."""
+    fits = {role: fit(role, made, None) for role in Role}
+    gains = {"chat": gains_of(drafting_by_length(made, "chat"))}
+    return crossings(made, ["chat"], gains, fits, {"chat": CHAT.context})[-1]
+
+
+def true_crossing(truth: Truth = TRUTH) -> float:
+    """Where it truly is."""
+    kind = truth.kinds["chat"]
+    found = crossover(truth.speculative, truth.plain, kind.context, kind.gain(4).tokens, 4, 128)
+    assert found.at is not None
+    return found.at
+
+
+def test_without_noise_the_crossover_is_the_true_one() -> None:
+    """5.14 sequences, between two whole ones; every draw finds it."""
+    found = found_in(measured(TRUTH))
+
+    assert pytest.approx(5.14, abs=0.02) == true_crossing()
+    assert ("chat", 4, Verdict.PAYS_BELOW) == (found.workload, found.draft_length, found.verdict)
+    assert found.sequences is not None
+    assert pytest.approx(5.14, abs=0.1) == found.sequences.value
+    assert found.sequences.low is not None
+    assert found.sequences.high is not None
+    assert 5.0 <= found.sequences.low <= found.sequences.value <= found.sequences.high <= 5.3
+
+
+def test_the_interval_holds_the_true_crossover() -> None:
+    """Steps that are 5 % off: at least 18 of 20 measurements, and it is not just wide."""
+    truth, held = true_crossing(), 0
+    for seed in range(20):
+        found = found_in(measured(TRUTH, noise=0.05, seed=seed, lengths=(0, 4))).sequences
+        assert found is not None
+        assert found.low is not None
+        assert found.high is not None
+        held += found.holds(truth)
+        assert found.high - found.low <= 6.0
+
+    assert held >= 18
+
+
+def test_two_measurements_agree() -> None:
+    """Ten of the same engines, 5 % off: any two intervals overlap, and most hold each other's crossover.
+
+    Not all: an interval is about the truth, and what a second measurement finds is off by itself.
+    """
+    found = [found_in(measured(TRUTH, noise=0.05, seed=at, lengths=(0, 4))).sequences for at in range(10)]
+    pairs = [(one, other) for one, other in combinations(found, 2) if one is not None and other is not None]
+
+    assert 45 == len(pairs)
+    assert all(
+        (one.low or 0) <= (other.high or 0) and (other.low or 0) <= (one.high or 0) for one, other in pairs
+    )
+    assert sum(one.holds(other.value) and other.holds(one.value) for one, other in pairs) >= 36
+
+
+@pytest.mark.parametrize(
+    ("survival", "speculative", "verdict"),
+    [
+        ((0.99, 0.98, 0.97, 0.96), replace(DRAFTS, per_token_s=0.0002), Verdict.PAYS_ALWAYS),
+        ((0.01, 0.0, 0.0, 0.0), DRAFTS, Verdict.NEVER_PAYS),
+        # Drafting has a price of its own that only a large batch pays back.
+        (
+            (0.3, 0.1, 0.0, 0.0),
+            replace(DRAFTS, draft_s=0.015, per_token_s=0.0001, per_context_s=0.0),
+            Verdict.MIXED,
+        ),
+    ],
+)
+def test_without_a_single_crossover_the_verdict_says_so(
+    survival: tuple[float, ...], speculative: StepCost, verdict: Verdict
+) -> None:
+    """Always, never, and at large batches alone."""
+    truth = Truth(PLAIN, speculative, {"chat": Kind(survival)})
+
+    assert Crossover("chat", 4, verdict, None) == found_in(measured(truth, lengths=(0, 4)))
+
+
+def test_a_bound_beyond_what_was_measured_is_open() -> None:
+    """It crosses at 29 of the 32 sequences that are asked about: some draws never cross."""
+    far = Truth(PLAIN, replace(DRAFTS, per_token_s=0.00052), {"chat": CHAT})
+    found = found_in(measured(far, noise=0.05, lengths=(0, 4))).sequences
+
+    assert 25 < true_crossing(far) < 32
+    assert found is not None
+    assert found.low is not None
+    assert found.high is None
+
+
+def test_a_bound_below_one_sequence_is_open() -> None:
+    """It crosses at 1.3 sequences: for some draws drafting never pays."""
+    near = Truth(PLAIN, replace(DRAFTS, draft_s=0.0127), {"chat": CHAT})
+    found = found_in(measured(near, noise=0.05, lengths=(0, 4))).sequences
+
+    assert 1.0 < true_crossing(near) < 2.0
+    assert found is not None
+    assert found.low is None
+    assert found.high is not None
+
+
+def test_a_single_round_has_no_bounds() -> None:
+    """The crossover is known, and how sure it is not."""
+    found = found_in(measured(TRUTH, rounds=1))
+
+    assert found.sequences == Estimate(pytest.approx(5.14, abs=0.1))  # type: ignore[arg-type]
+
+
+def test_the_same_measurement_gives_the_same_interval() -> None:
+    """The draws are those of a fixed seed."""
+    made = measured(TRUTH, noise=0.05)
+
+    assert found_in(made) == found_in(made)
+
+
+def test_noise_widens_the_interval() -> None:
+    """1 % and 8 % off."""
+    fine, coarse = (found_in(measured(TRUTH, noise=noise)).sequences for noise in (0.01, 0.08))
+
+    assert fine is not None
+    assert coarse is not None
+    assert None not in (fine.low, fine.high, coarse.low, coarse.high)
+    assert (coarse.high or 0) - (coarse.low or 0) > 3 * ((fine.high or 0) - (fine.low or 0))
+
+
+def test_the_draws_have_the_prior_of_the_fits() -> None:
+    """One context was measured, and 4,000 are asked about: only the prior knows what they cost, in all draws."""
+    dear = {Role.PLAIN: replace(PLAIN, per_context_s=1e-5), Role.SPECULATIVE: replace(DRAFTS, per_context_s=1e-5)}
+    truth = Truth(dear[Role.PLAIN], dear[Role.SPECULATIVE], {"chat": CHAT})
+    made = measured(truth, noise=0.01)
+    fits = {role: fit(role, made, dear[role]) for role in Role}
+    gains = {"chat": gains_of(drafting_by_length(made, "chat"))}
+    true = crossover(dear[Role.SPECULATIVE], dear[Role.PLAIN], 1000, CHAT.gain(2).tokens, 2, 128).at
+
+    found = crossings(made, ["chat"], gains, fits, {"chat": 1000.0}, dear)[0].sequences
+    without = crossings(made, ["chat"], gains, fits, {"chat": 1000.0})[0].sequences
+    assert true is not None
+    assert found is not None
+    assert without is not None
+    assert found.holds(true)
+    assert found.value == without.value
+    assert (found.low, found.high) != (without.low, without.high)
+    assert (without.low or 0) < (found.low or 0)
+
+
+def test_every_kind_and_length_is_asked_for_and_both_engines_are_needed() -> None:
+    """Two kinds of prompts at K = 2 and 4, and nothing with one cost model."""
+    made = measured(replace(TRUTH, kinds={"chat": CHAT, "copy": Kind((0.9, 0.8, 0.7, 0.6))}))
+    fits = {role: fit(role, made, None) for role in Role}
+    names = ("chat", "copy", "mean")
+    gains = {name: gains_of(drafting_by_length(made, name)) for name in names}
+    contexts = dict.fromkeys(names, 200.0)
+
+    found = crossings(made, names, gains, fits, contexts)
+    assert [(name, length) for name in names for length in (2, 4)] == [
+        (one.workload, one.draft_length) for one in found
+    ]
+    assert () == crossings(made, names, gains, {Role.PLAIN: fits[Role.PLAIN]}, contexts)
+
+
+def test_the_models_are_asked_up_to_twice_what_was_measured() -> None:
+    """16 sequences were measured, and beyond 32 the models say nothing."""
+    assert 32 == largest_asked(measured(TRUTH))
