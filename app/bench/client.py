@@ -25,3 +25,14 @@ async def ask(engine: EngineProcess, body: Mapping[str, Any]) -> Answer:
     except (aiohttp.ClientError, OSError) as error:  # OSError covers the time limits
         return reader.answer(str(error) or type(error).__name__)
     return reader.answer()
+
+
+async def prompt_tokens(engine: EngineProcess, model: str, messages: object) -> int | None:
+    """Tokens of a prompt by the engine's own count; None when it does not tell."""
+    body = {"model": model, "messages": messages}
+    try:
+        async with engine.session.post("tokenize", json=body) as response:
+            found = (await response.json()).get("count") if response.status == 200 else None
+    except (aiohttp.ClientError, OSError, ValueError):
+        return None
+    return found if isinstance(found, int) else None

@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import Any, Final, Protocol
 
 from app.bench.answer import Answer
-from app.bench.client import ask
+from app.bench.client import ask, prompt_tokens
 from app.bench.engine_process import EngineProcess
 from app.bench.plan import LONG_BATCH, Pair, Plan, expected_s, pairs
 from app.bench.prompts import Prompt, cells_of
@@ -24,6 +24,7 @@ from autoscaling.profiling.measured import Cell, CellRun, PrefillRun, Steps
 from autoscaling.types import Role
 
 SINGLE_ANSWERS: Final = 2  # of a batch of one, one after the other: one text alone says little
+CASE_TOKENS: Final = 8
 SETTLE_S: Final = 0.1  # after an abort, until nothing of it is left in the engine
 ENOUGH_GAIN: Final = 1.03  # a larger batch that brings less than 3 % shows nothing new
 
@@ -72,13 +73,33 @@ class Measuring:
         self._documents = 0
 
     async def warm_up(self) -> None:
-        """Send every workload once: what is compiled, loaded or cached at first use is not measured."""
+        """Send every workload once: what is compiled, loaded or cached at first use is not measured.
+
+        Prompts that do not fit are left out before; raises PromptsError when none of a workload is left.
+        """
+        await self._leave_out_long()
         for workload in self._plan.all_workloads:
             chosen = cells_of(self._prompts, workload, min(LONG_BATCH, self._most), 0)
             for answers in await asyncio.gather(
                 *(self._batch(one, chosen) for one in self._engines.values())
             ):
                 self._learn(workload, answers)
+
+    async def _leave_out_long(self) -> None:
+        engine = self._engines[Role.PLAIN]
+        most = min(one.capabilities.max_model_len for one in self._engines.values())
+        kept: list[Prompt] = []
+        for prompt in self._prompts:
+            count = await prompt_tokens(engine, self._model, prompt.body.get("messages"))
+            # A case number may come before a prompt that is used again.
+            if count is None or count + CASE_TOKENS + self._plan.answer_tokens <= most:
+                kept.append(prompt)
+        if len(kept) < len(self._prompts):
+            self._cut(
+                f"{len(self._prompts) - len(kept)} of {len(self._prompts)} prompts: with the answer they are "
+                f"longer than the {most} tokens of the engines"
+            )
+        self._prompts = kept
 
     async def run(self, lengths: Sequence[int]) -> None:
         """Measure all rounds with the draft lengths that the speculative engine can have now."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,7 +74,7 @@ class Outcome:
                 for one in found.crossovers
             ],
             "pools": [
-                {"tpotSeconds": one.tpot_s, "answer": one.answer.value, "margin": one.margin}
+                {"tpotSeconds": one.tpot_s, "answer": one.answer.value, "margin": _finite(one.margin)}
                 for one in found.pools
             ],
             "policy": [
@@ -116,3 +117,8 @@ def conclude(
 def default_objectives() -> dict[Tier, float]:
     """Seconds per token that the default policy promises."""
     return {Tier(name): found["tpotSeconds"] for name, found in OBJECTIVES.items()}
+
+
+def _finite(value: float) -> float | None:
+    """JSON has no infinity: without a rival there is no margin."""
+    return value if math.isfinite(value) else None

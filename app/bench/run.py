@@ -56,7 +56,7 @@ async def measured(asked: Asked, showing: Showing) -> Measurement:
             showing.say("starting the engines")
             speculative, plain = await _start(asked, lengths, plain, showing)
             try:
-                showing.done(START_S)
+                showing.started(START_S)
                 engines = {Role.SPECULATIVE: speculative, Role.PLAIN: plain}
                 kinds = {role: engine.capabilities for role, engine in engines.items()}
                 one = Measuring(
@@ -82,7 +82,7 @@ async def measured(asked: Asked, showing: Showing) -> Measurement:
             asked.plain, cores(asked.plain, 1), _quiet, asked.logs / "engine-plain.log"
         )
         facts[Role.PLAIN] = replace(facts[Role.PLAIN], start_s=plain.start_s, stop_s=stop_s)
-        showing.done(START_S)
+        showing.started(START_S)
     finally:
         if plain is not None:
             await plain.stop()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -11,7 +12,7 @@ from rich.text import Text
 from app.bench.outcome import Outcome
 from app.bench.store import HTML
 from app.cli.output import labelled, printable
-from autoscaling.profiling.findings import Crossover, Estimate, Fit, Verdict
+from autoscaling.profiling.findings import Crossover, Estimate, Fit, PoolPrediction, Verdict
 
 SYNTHETIC = "acceptance was prescribed (synthetic): it says what a drafter as good as that would give"
 
@@ -25,12 +26,12 @@ def _rows(outcome: Outcome) -> Iterator[tuple[str, Text]]:
     found = outcome.findings
     if found.measurement.synthetic_acceptance:
         yield "note", Text(SYNTHETIC, style="yellow")
-    for one in found.crossovers:
-        yield "pays", Text(printable(crossover_words(one)))
+    for words in crossovers_words(found.crossovers):
+        yield "pays", Text(printable(words))
     for fit in found.fits.values():
         yield "fit", Text(printable(fit_words(fit)), style="" if fit.accepted else "yellow")
-    for tpot_ms, words in _pools(outcome):
-        yield "pools", Text(f"{tpot_ms:g} ms per token: {words}")
+    for words in pools_words(found.pools):
+        yield "pools", Text(words)
     for row in found.table:
         yield "K table", Text(f"{row.first} to {row.last} sequences: K = {row.draft_length}")
     for value in found.policy:
@@ -41,25 +42,39 @@ def _rows(outcome: Outcome) -> Iterator[tuple[str, Text]]:
     yield "profile", Text(printable(f"{outcome.profile}  (twinpool serve --profile {outcome.profile})"))
 
 
-def _pools(outcome: Outcome) -> Iterator[tuple[float, str]]:
-    for one in outcome.findings.pools:
-        words = one.answer.value.replace("_", " ")
-        beside = "" if math.isinf(one.margin) else f", {one.margin:.2f} times the next best"
-        yield 1000 * one.tpot_s, f"{words}{beside}"
+def pools_words(found: Sequence[PoolPrediction]) -> Iterator[str]:
+    """Which pools sell most, once for neighbouring objectives that have the same answer."""
+    for _, same in groupby(found, lambda one: one.answer):
+        run = list(same)
+        first, last = f"{1000 * run[0].tpot_s:g}", f"{1000 * run[-1].tpot_s:g}"
+        margins = sorted({f"{one.margin:.2f}" for one in run if math.isfinite(one.margin)}, key=float)
+        beside = f", {_span(margins[0], margins[-1])} times the next best" if margins else ""
+        yield f"{_span(first, last)} ms per token: {run[0].answer.value.replace('_', ' ')}{beside}"
+
+
+def crossovers_words(found: Sequence[Crossover]) -> Iterator[str]:
+    """Where drafts pay, kinds of prompts and draft lengths with the same outcome in one line."""
+    lengths: dict[tuple[str, str], list[str]] = {}  # kind and outcome -> K
+    for one in found:
+        lengths.setdefault((one.workload, crossover_words(one)), []).append(str(one.draft_length))
+    workloads: dict[tuple[str, str], list[str]] = {}  # lengths and outcome -> kinds
+    for (workload, words), values in lengths.items():
+        workloads.setdefault((", ".join(values), words), []).append(workload)
+    for (values_of, words), names in workloads.items():
+        yield f"{', '.join(names)}, K = {values_of}: {words}"
 
 
 def crossover_words(one: Crossover) -> str:
-    """Where drafts pay for one kind of prompts."""
-    what = f"{one.workload}, K = {one.draft_length}:"
+    """Up to which batch drafts pay."""
     match one.verdict:
         case Verdict.PAYS_ALWAYS:
-            return f"{what} at every batch that was measured"
+            return "at every batch that was measured"
         case Verdict.NEVER_PAYS:
-            return f"{what} at no batch that was measured"
+            return "at no batch that was measured"
         case Verdict.MIXED:
-            return f"{what} at some batches and not at others; see the report"
+            return "at some batches and not at others; see the report"
         case Verdict.PAYS_BELOW:
-            return f"{what} below {_interval(one.sequences)} sequences"
+            return f"below {_interval(one.sequences)} sequences"
 
 
 def fit_words(fit: Fit) -> str:
@@ -67,6 +82,10 @@ def fit_words(fit: Fit) -> str:
     held = "" if fit.hold_out_error is None else f", {fit.hold_out_error:.1%} on cells it had not seen"
     words = f"{fit.role}: off by {fit.error:.1%} on average{held}"
     return words if fit.accepted else f"{words}: not good enough: {fit.refused_because}"
+
+
+def _span(first: str, last: str) -> str:
+    return first if first == last else f"{first} to {last}"
 
 
 def _interval(found: Estimate | None) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
@@ -14,9 +13,8 @@ import typer
 from rich.console import Console
 
 from app.bench.engine_process import BenchEngineError
-from app.bench.plan import QUICK, Plan, full
 from app.bench.progress import Showing
-from app.bench.prompts import Prompt, PromptsError, for_workloads, read_prompts
+from app.bench.prompts import PromptsError, read_prompts
 from app.bench.run import Asked, measured
 from app.bench.store import (
     StoreError,
@@ -25,14 +23,7 @@ from app.bench.store import (
     read_prior,
     write_measurement,
 )
-from app.cli.bench_options import (
-    BadOptionError,
-    check_pair,
-    draft_lengths,
-    nothing_to_measure,
-    numbers,
-    quick_lengths,
-)
+from app.cli.bench_options import BadOptionError, nothing_to_measure, what_is_asked
 from app.cli.checks import CannotServe, check_machine, prepare_models
 from app.cli.client import NotReachableError, RefusedError, address
 from app.cli.output import CANNOT_TELL, AsJson, Output, print_json, printable, wants_json
@@ -46,7 +37,6 @@ if TYPE_CHECKING:
     from app.bench.outcome import Outcome
 
 INTERRUPTED = 130  # as a shell says of a command that Ctrl-C ended
-FULL_WORKLOADS = ("chat", "copy", "code", "math", "translate", "grounded", "chat-long", "copy-long")
 
 
 def bench(
@@ -137,7 +127,7 @@ def bench(
             given = (
                 read_prompts(prompts, partial(console.print, markup=False)) if prompts is not None else None
             )
-            asked = _asked(wanted, given, _live(wanted, live), out, quick, concurrency, lengths, rounds)
+            asked = what_is_asked(wanted, given, live, out, quick, concurrency, lengths, rounds)
             prepare_folder(out)
             found = _measure(asked, wanted, console)
             write_measurement(out, found)
@@ -154,50 +144,21 @@ def bench(
     raise typer.Exit(outcome.exit_code)
 
 
-def _asked(
-    wanted: ServiceSettings,
-    given: tuple[Prompt, ...] | None,
-    live: bool,
-    out: Path,
-    quick: bool,
-    concurrency: str | None,
-    lengths: str | None,
-    rounds: int | None,
-) -> Asked:
-    """What to measure; raises BadOptionError."""
-    most = check_pair(wanted)
-    words = FULL_WORKLOADS if given is None else tuple(sorted({one.workload for one in given}))
-    plan: Plan = QUICK if quick else full(most, words)
-    if quick:
-        plan = replace(plan, lengths=quick_lengths(plan.lengths, most))
-        plan = plan if given is None else replace(plan, workloads=words[:2], long_context=None)
-    if concurrency is not None:
-        batches = numbers("--concurrency", concurrency, least=1, most=1024)
-        plan = replace(plan, batches=batches, hold_out=tuple(b for b in plan.hold_out if b not in batches))
-        plan = replace(plan, hold_out=tuple(b for b in plan.hold_out if b < max(batches)))
-    if lengths is not None:
-        plan = replace(plan, lengths=draft_lengths(lengths, most))
-    if rounds is not None:
-        plan = replace(plan, rounds=rounds, budget_s=None)
-    return Asked(
-        wanted.speculative, wanted.plain, plan, given or for_workloads(plan.all_workloads), out, live
-    )
-
-
-def _live(wanted: ServiceSettings, given: bool | None) -> bool:
-    """Whether K is changed while the engine runs: on an accelerator its table would cost CUDA graphs."""
-    if wanted.speculative.engine.kind != "vllm":
-        return False
-    return given if given is not None else wanted.speculative.accelerators_per_replica == 0
-
-
 def _measure(asked: Asked, wanted: ServiceSettings, console: Console) -> Measurement:
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     _tell_of_service(console)
     check_machine(wanted.model_copy(update={"port": free_port()}), console)
     prepare_models(wanted, console)
     with Showing(console) as showing:
-        return asyncio.run(measured(asked, showing))
+        return asyncio.run(_measured(asked, showing))
+
+
+async def _measured(asked: Asked, showing: Showing) -> Measurement:
+    ticking = asyncio.create_task(showing.ticking())
+    try:
+        return await measured(asked, showing)
+    finally:
+        ticking.cancel()
 
 
 def _tell_of_service(console: Console) -> None:

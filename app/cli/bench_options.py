@@ -3,12 +3,61 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 
+from app.bench.plan import QUICK, Plan, full
+from app.bench.prompts import Prompt, for_workloads
+from app.bench.run import Asked
 from deployments.local_config import ServiceSettings
+
+FULL_WORKLOADS = ("chat", "copy", "code", "math", "translate", "grounded", "chat-long", "copy-long")
 
 
 class BadOptionError(Exception):
     """An option cannot be used; the message names it and what would do."""
+
+
+def what_is_asked(
+    wanted: ServiceSettings,
+    given: tuple[Prompt, ...] | None,
+    live: bool | None,
+    out: Path,
+    quick: bool,
+    concurrency: str | None,
+    lengths: str | None,
+    rounds: int | None,
+) -> Asked:
+    """What to measure; raises BadOptionError."""
+    most = check_pair(wanted)
+    words = FULL_WORKLOADS if given is None else tuple(sorted({one.workload for one in given}))
+    plan: Plan = QUICK if quick else full(most, words)
+    if quick:
+        plan = replace(plan, lengths=quick_lengths(plan.lengths, most))
+        plan = plan if given is None else replace(plan, workloads=words[:2], long_context=None)
+    if concurrency is not None:
+        batches = numbers("--concurrency", concurrency, least=1, most=1024)
+        plan = replace(plan, batches=batches, hold_out=tuple(b for b in plan.hold_out if b not in batches))
+        plan = replace(plan, hold_out=tuple(b for b in plan.hold_out if b < max(batches)))
+    if lengths is not None:
+        plan = replace(plan, lengths=draft_lengths(lengths, most))
+    if rounds is not None:
+        plan = replace(plan, rounds=rounds, budget_s=None)
+    return Asked(
+        wanted.speculative,
+        wanted.plain,
+        plan,
+        given or for_workloads(plan.all_workloads),
+        out,
+        _live(wanted, live),
+    )
+
+
+def _live(wanted: ServiceSettings, given: bool | None) -> bool:
+    """Whether K is changed while the engine runs: on an accelerator its table would cost CUDA graphs."""
+    if wanted.speculative.engine.kind != "vllm":
+        return False
+    return given if given is not None else wanted.speculative.accelerators_per_replica == 0
 
 
 def numbers(option: str, text: str, *, least: int, most: int) -> tuple[int, ...]:

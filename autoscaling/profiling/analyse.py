@@ -51,7 +51,8 @@ def analyse(
     fits = {role: fit(role, measurement, (prior or {}).get(role)) for role in Role}
     costs = {role: one.cost for role, one in fits.items()}
     survivals = survivals_of(measurement)
-    gains = {name: gains_of(drafting_by_length(measurement, name)) for name in survivals}
+    longest = costs[Role.SPECULATIVE].draft_length
+    gains = {name: _priced(gains_of(drafting_by_length(measurement, name)), longest) for name in survivals}
     contexts = {name: _context(measurement, name) for name in survivals}
     context = contexts[MEAN]
     engines = {one.role: one for one in measurement.engines}
@@ -97,6 +98,11 @@ def default_load(measurement: Measurement, plain: StepCost, context: float) -> L
         batch_answer_tokens=DEFAULT_ANSWER_TOKENS,
         batch_prompt_tokens=prompt,
     )
+
+
+def _priced(gains: Mapping[int, Gain], longest: int) -> dict[int, Gain]:
+    """Those of which steps were fitted: what a longer draft costs is not known."""
+    return {length: gain for length, gain in gains.items() if length <= longest}
 
 
 def _context(measurement: Measurement, name: str) -> float:

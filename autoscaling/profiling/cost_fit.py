@@ -1,7 +1,9 @@
 """The cost model of one engine, fitted to its measured steps, and whether it may be relied on.
 
-Non-negative least squares on relative errors: a step of 5 ms counts as much as one of 500 ms.  The prices of
-decode steps are fitted first and on those alone; a prompt's token then costs what the prompts left over.
+Non-negative least squares on relative errors: a step of 5 ms counts as much as one of 500 ms.  Every cell and
+round counts alike, however many steps it had: measured rounds differ as much with 40 steps as with 10.
+The prices of decode steps are fitted first and on those alone; a prompt's token then costs what the prompts
+left over.
 """
 
 from __future__ import annotations

@@ -37,10 +37,9 @@ def speed_ups(
     costs = {role: fit.cost for role, fit in fits.items()}
     found = []
     for (workload, sequences, length), pairs in sorted(_beside(measurement.runs).items()):
-        estimate = survivals[workload].tokens_per_step.get(length)
-        if length == 0 or estimate is None:
+        estimate, gain = survivals[workload].tokens_per_step.get(length), gains[workload].get(length)
+        if length == 0 or estimate is None or gain is None:
             continue
-        gain = gains[workload][length]
         context = statistics.fmean(steps.context_tokens for steps, _ in pairs) / sequences
         parts = losses(costs, sequences, context, length, gain)
         found.append(
@@ -84,18 +83,19 @@ def k0_tax(measurement: Measurement) -> tuple[tuple[int, Estimate], ...]:
 
 def frontier(measurement: Measurement, survivals: Mapping[str, Survival]) -> tuple[FrontierPoint, ...]:
     """Every cell as time per token and tokens per second of the whole batch."""
-    groups: dict[tuple[Role, str, int, int], list[float]] = {}
+    # Several plain runs of one round, one beside each K, count as one: what slows a round slows all of them.
+    groups: dict[tuple[Role, str, int, int], dict[int, list[float]]] = {}
     for run in measurement.runs:
         if (steps := steps_of(run)) is not None:
             cell = run.cell
             key = (cell.engine, cell.workload, cell.draft_length, cell.sequences)
-            groups.setdefault(key, []).append(steps.step_s)
+            groups.setdefault(key, {}).setdefault(run.round, []).append(steps.step_s)
     found = []
-    for (role, workload, length, sequences), seconds in sorted(groups.items()):
+    for (role, workload, length, sequences), rounds in sorted(groups.items()):
         gain = CERTAIN if role is Role.PLAIN else survivals[workload].tokens_per_step.get(length)
         if gain is None:
             continue
-        per_second = _times(_over_rounds([1.0 / one for one in seconds]), gain)
+        per_second = _times(_over_rounds([1.0 / statistics.fmean(steps) for steps in rounds.values()]), gain)
         found.append(
             FrontierPoint(
                 engine=role,

@@ -106,8 +106,8 @@ def interactive_goodput(engine: Engine, load: Load, tpot_s: float, spread: float
     """Weighted tokens per second of interactive answers in time at their home."""
     offered = load.interactive_per_s * load.interactive_answer_tokens
     open_ = open_answers(engine, load)
-    context = load.interactive_context
-    first_s = prefill_s(engine.cost, load.interactive_prompt_tokens, open_, context)
+    cost, _ = _in_force(engine, load, 1 + open_)
+    first_s = prefill_s(cost, load.interactive_prompt_tokens, open_, load.interactive_context)
     if load.ttft_s is not None and first_s > load.ttft_s:
         return 0.0
     # A request that arrives at random meets the average number of others.
@@ -150,9 +150,15 @@ def open_answers(engine: Engine, load: Load) -> float:
 
 def _interactive_s(engine: Engine, load: Load, sequences: float) -> float:
     """Seconds per token of one interactive answer in such a batch, with the best K."""
-    step = min(
-        step_s(cost_at(engine.cost, length, gain), sequences, load.interactive_context) / gain.tokens
-        for length, gain in engine.interactive.items()
-    )
+    cost, token_s = _in_force(engine, load, sequences)
     prompt, answer = load.interactive_prompt_tokens, load.interactive_answer_tokens
-    return step + churn_s(engine.cost, sequences - 1, prompt, answer)
+    return token_s + churn_s(cost, sequences - 1, prompt, answer)
+
+
+def _in_force(engine: Engine, load: Load, sequences: float) -> tuple[StepCost, float]:
+    """The cost with the best K in such a batch of interactive answers, and its seconds per token."""
+    offers = []
+    for length, gain in engine.interactive.items():
+        cost = cost_at(engine.cost, length, gain)
+        offers.append((cost, step_s(cost, sequences, load.interactive_context) / gain.tokens))
+    return min(offers, key=lambda offer: offer[1])

@@ -150,7 +150,7 @@ def test_the_limit_of_slot_0_is_what_its_own_engine_keeps_at_50_ms() -> None:
     assert 16 == slots(Configuration.ALL_PLAIN, found)[0].limit
     assert 16 == slots(Configuration.ALL_SPECULATIVE, found)[0].limit
     assert 5 == slots(Configuration.ALL_PLAIN, slow)[0].limit
-    assert [8, 8] == [
+    assert [16, 16] == [
         slots(one, found)[1].limit for one in (Configuration.TWO_POOLS, Configuration.ALL_PLAIN)
     ]
 
@@ -196,21 +196,21 @@ async def seat_batch(router: Ours, count: int) -> tuple[list[Place], list[asynci
 
 
 async def test_batch_takes_slot_0_only_above_the_reserve() -> None:
-    """Eight at slot 1, then guests at slot 0 up to its limit of 16 less the two that are kept."""
+    """Sixteen at slot 1, then guests at slot 0 up to its limit of 16 less the two that are kept."""
     router = ours()
-    places, waiting = await seat_batch(router, 30)
+    places, waiting = await seat_batch(router, 40)
     late = await router.place(chat(Tier.INTERACTIVE))
     for one in waiting:
         one.cancel()
 
-    assert {(1, "tier_batch"): 8, (0, "backfill"): 14} == Counter((one.slot, one.reason) for one in places)
+    assert {(1, "tier_batch"): 16, (0, "backfill"): 14} == Counter((one.slot, one.reason) for one in places)
     assert (0, "tier_interactive") == (late.slot, late.reason)
 
 
 async def test_a_place_that_is_given_back_goes_to_who_waits() -> None:
     """The desk gives each request its replica when its turn comes."""
     router = ours()
-    places, waiting = await seat_batch(router, 30)
+    places, waiting = await seat_batch(router, 40)
     freed = places[0].slot
 
     places[0].release()

@@ -138,7 +138,7 @@ def _pool_row(one: PoolPrediction) -> tuple[str, ...]:
 
 
 def _margin(one: PoolPrediction) -> str:
-    others = "two pools" if one.answer is not PoolAnswer.TWO_POOLS else "the best single pool"
+    others = "the best single pool" if one.answer is PoolAnswer.TWO_POOLS else "the next best"
     if not math.isfinite(one.margin):
         return f"{others} cannot keep the promise"
     if abs(one.margin - 1.0) <= TIE:

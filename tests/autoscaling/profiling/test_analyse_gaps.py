@@ -213,3 +213,37 @@ def test_rounds_that_were_cut_short_are_taken_as_far_as_they_went() -> None:
     assert bounds[16, 4] is None
     assert all(fit.accepted for fit in found.fits.values())
     assert found.pools
+
+
+@pytest.mark.parametrize(
+    ("unpriced", "longest"),
+    [
+        (lambda run: run.cell.draft_length == 4, 2),
+        (lambda run: run.cell.draft_length > 0, 0),
+        # What is held out judges the fit, and is no part of it.
+        (lambda run: run.cell.draft_length == 4 and not run.cell.hold_out, 2),
+    ],
+)
+def test_a_k_of_which_no_step_was_fitted_is_not_recommended(
+    unpriced: Callable[[CellRun], bool], longest: int
+) -> None:
+    """Drafts of K = 4 were counted, but no step had all sequences: what it costs is not known."""
+    made = measured(TRUTH, noise=0.02)
+    found = found_in(
+        replace(made, runs=tuple(replace(run, steps=None) if unpriced(run) else run for run in made.runs))
+    )
+
+    assert longest == found.fits[Role.SPECULATIVE].cost.draft_length
+    assert {0, 2, 4} == set(found.survivals["mean"].tokens_per_step)
+    assert max(row.draft_length for row in found.table) <= longest
+    assert {one.draft_length for one in (*found.crossovers, *found.speed_ups)} <= {2, longest}
+    assert max(one.draft_length for one in found.capacities) <= longest
+    assert profile_text(found)
+
+
+def test_a_single_round_has_a_frontier_without_bounds_on_both_engines() -> None:
+    """The plain engine ran beside each of three K: that is still one round."""
+    found = found_in(measured(TRUTH, rounds=1, noise=0.02)).frontier
+
+    assert set(Role) == {one.engine for one in found}
+    assert {None} == {one.tokens_per_s.low for one in found if one.draft_length == 0}

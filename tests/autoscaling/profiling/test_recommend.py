@@ -128,6 +128,14 @@ def test_load_that_crosses_a_boundary_of_the_table_loses_nothing(
         assert best <= 1.03 * chosen * (1 + 1e-9)
 
 
+@given(costs, gains_of_any)
+def test_the_table_never_goes_back_and_forth(cost: StepCost, gains: Mapping[int, Gain]) -> None:
+    """Case D2: a K that a larger batch has left is in no later row, so that load only passes it once."""
+    lengths = [row.draft_length for row in draft_table(cost, gains, 100, 256)]
+
+    assert len(set(lengths)) == len(lengths)
+
+
 def test_the_limits_in_numbers() -> None:
     """20 ms: K = 4 takes (29 + 5 B) / 2.4 up to 3, which the table has up to 6; plain 20 + B is 60 at 40."""
     found = values({Tier.INTERACTIVE: 0.020, Tier.STANDARD: 0.060})

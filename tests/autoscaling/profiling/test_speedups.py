@@ -113,6 +113,21 @@ def test_a_single_round_has_no_bounds() -> None:
     assert (None, None) == (one.measured.low, one.measured.high)
 
 
+def test_noise_widens_the_interval_and_rounds_narrow_it() -> None:
+    """Steps that are 1 % and 10 % off in 3 rounds, and 10 % off in 20."""
+
+    def width(noise: float, rounds: int) -> float:
+        made = measured(TRUTH, noise=noise, rounds=rounds, lengths=(0, 2), batches=(4,), hold_out=())
+        (one,) = found_in(made)
+        assert one.measured.low is not None
+        assert one.measured.high is not None
+        assert one.measured.low < one.measured.value < one.measured.high
+        return one.measured.high - one.measured.low
+
+    assert width(0.1, 3) > 2 * width(0.01, 3)
+    assert width(0.1, 3) > 1.5 * width(0.1, 20)
+
+
 def test_what_drafts_bring_is_taken_from_all_batches() -> None:
     """Half of the runs, those of one sequence, had 3 tokens per step, the others 2: all count with 2.5."""
     made = measured(TRUTH, lengths=(0, 2), batches=(1, 4), hold_out=())

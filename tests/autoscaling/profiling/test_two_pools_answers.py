@@ -157,6 +157,15 @@ def test_an_objective_for_the_first_token_that_drafts_miss_wants_one_plain_pool(
     assert ONE_PLAIN == predict(PLAIN, slow, tight, 0.05).answer
 
 
+def test_a_prompt_does_not_wait_for_drafts_that_nobody_makes() -> None:
+    """Drafts bring nothing, so that K = 0 is in force: the first token is as fast as without a drafter."""
+    idle = {0: NO_DRAFTS, 4: Gain(1.0, 4.0)}
+    slow = Engine(replace(FREE.cost, draft_s=0.050), idle, idle)
+    tight = replace(LOAD, ttft_s=0.040)
+
+    assert interactive_goodput(PLAIN, tight, 0.05) == interactive_goodput(slow, tight, 0.05) > 0
+
+
 def test_a_home_that_cannot_keep_up_has_a_thousand_open() -> None:
     """100 answers per second of 64 tokens: no batch makes as many, and it is said with a number."""
     flooded = replace(LOAD, interactive_per_s=100)

@@ -1,0 +1,94 @@
+"""A measurement as a file, and a former profile as a prior."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from app.bench.store import (
+    StoreError,
+    prepare_folder,
+    read_measurement,
+    read_prior,
+    write_measurement,
+    write_text,
+)
+from autoscaling.profiling.profile_text import profile_text
+from autoscaling.types import Role
+from tests.app.bench.findings_sample import measurement, sample
+
+
+def test_a_measurement_comes_back_as_it_was(tmp_path: Path) -> None:
+    """Every cell, every price of a prompt, what was cut, and what it was made with; by file or folder."""
+    written = replace(measurement(), cut=("no time",), versions={"vllm": "1"}, machine={"cores": "2"})
+    path = write_measurement(tmp_path, written)
+
+    assert tmp_path / "measurement.json" == path
+    assert written == read_measurement(path)
+    assert written == read_measurement(tmp_path)
+
+
+def test_no_half_file_is_left(tmp_path: Path) -> None:
+    """The text replaces the former one in one step."""
+    for text in ("one", "two"):
+        write_text(tmp_path / "profile.json", text)
+
+    assert ["profile.json"] == [path.name for path in tmp_path.iterdir()]
+    assert "two" == (tmp_path / "profile.json").read_text()
+
+
+def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    """With what to do."""
+    with pytest.raises(StoreError, match=r"gone/profile\.json: cannot be written: .* name another folder"):
+        write_text(tmp_path / "gone" / "profile.json", "x")
+
+
+def test_the_folder_is_made_and_nothing_else(tmp_path: Path) -> None:
+    """Those above it too."""
+    prepare_folder(tmp_path / "a" / "b")
+
+    assert [] == list((tmp_path / "a" / "b").iterdir())
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    """Below a file there is none."""
+    (tmp_path / "file").touch()
+    with pytest.raises(StoreError, match="cannot be written: Not a directory: name another with --out"):
+        prepare_folder(tmp_path / "file" / "out")
+
+
+@pytest.mark.parametrize(
+    ("words", "data"),
+    [
+        ("no measurement: .*: name a measurement.json", b"\xff\xfe"),
+        ("no measurement: Object missing required field `version`", b"{}"),
+        ("no measurement: Object missing required field `made_at`", b'{"version": 1}'),
+        ("version 2, known here is 1: measure again, or update twinpool", b'{"version": 2, "new": 1}'),
+    ],
+)
+def test_what_is_no_measurement_of_this_version(words: str, data: bytes, tmp_path: Path) -> None:
+    """The version is looked at before the fields."""
+    (tmp_path / "measurement.json").write_bytes(data)
+    with pytest.raises(StoreError, match=words):
+        read_measurement(tmp_path)
+
+
+def test_a_prior_is_the_costs_of_a_profile(tmp_path: Path) -> None:
+    """Of both engines."""
+    path = tmp_path / "profile.json"
+    path.write_text(profile_text(sample()))
+
+    found = read_prior(path)
+    assert {Role.SPECULATIVE, Role.PLAIN} == set(found)
+    assert pytest.approx(sample().fits[Role.PLAIN].cost.base_s) == found[Role.PLAIN].base_s
+
+
+@pytest.mark.parametrize("data", [b"{", b"\xff\xfe", b'{"schemaVersion": 1}'])
+def test_a_prior_that_is_no_profile(data: bytes, tmp_path: Path) -> None:
+    """The file is named, and that it can be left out."""
+    path = tmp_path / "profile.json"
+    path.write_bytes(data)
+    with pytest.raises(StoreError, match=r"--prior .*profile\.json: .*leave --prior out"):
+        read_prior(path)
