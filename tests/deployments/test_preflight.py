@@ -271,8 +271,8 @@ def test_what_is_prepared_needs_no_room() -> None:
             SERVE_VLLM,
             False,
             [
-                "to fetch: 188 packages into /home/ann/twinpool/.venv: about 1000 MB to download, "
-                "4.0 GB on disk, about 3 min on a fast network",
+                "to fetch: 188 packages into /home/ann/twinpool/.venv: about 1050 MB to download, "
+                "4.2 GB on disk, about 3 min on a fast network",
                 "to fetch: the embedded model into /home/ann/.cache/twinpool: about 93 MB to download, "
                 "0.5 GB on disk while it is converted, about 1 min",
                 "while serving: about 7.5 GiB of memory",
@@ -282,8 +282,8 @@ def test_what_is_prepared_needs_no_room() -> None:
             SERVE_SIMULATED,
             False,
             [
-                "to fetch: 98 packages into /home/ann/twinpool/.venv: about 150 MB to download, "
-                "0.5 GB on disk, about 1 min on a fast network",
+                "to fetch: 98 packages into /home/ann/twinpool/.venv: about 210 MB to download, "
+                "0.8 GB on disk, about 1 min on a fast network",
                 "while serving: about 1.8 GiB of memory",
             ],
         ),

@@ -98,7 +98,10 @@ def test_the_reserve_is_left_to_interactive_requests(
 def test_interactive_waits_only_where_no_pool_keeps_its_objective(
     ask: Ask, candidates: tuple[Candidate, ...], rules: RoutingRules, tried: frozenset[str], seed: int
 ) -> None:
-    """Every replica with room is predicted to miss; in its own pool only a cost model may say that."""
+    """Every replica with room is predicted to miss; in its own pool only a cost model may say that.
+
+    One that misses even while it is idle is no way out while the other pool would keep the objective.
+    """
     ask = replace(ask, tier=Tier.INTERACTIVE, pin=None)
     decision = made(ask, candidates, rules, tried, seed)
     if decision.choice.option is not None:
@@ -108,7 +111,7 @@ def test_interactive_waits_only_where_no_pool_keeps_its_objective(
             prediction = predict(role, one.load + ask.sequences, ask, rules)
 
             assert role in rules.costs or role is Role.PLAIN
-            assert prediction.miss(rules.tiers[Tier.INTERACTIVE]) is not None
+            assert prediction.miss(rules.tiers[Tier.INTERACTIVE], strict=True) is not None
 
 
 @settings(deadline=None)
