@@ -30,6 +30,7 @@ def former(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.long
 def test_the_clock_of_the_simulated_engine_is_found(tmp_path: Path) -> None:
     """A step takes 15 ms and 0.5 ms per token: both fits say so, on cells they had not seen too."""
     prompts = tmp_path / "prompts.jsonl"
