@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from app.bench.engine_process import BenchEngineError
+from app.bench.run import DETAILED, TABLE
 from autoscaling.types import Capabilities, Role
 from benchmarks.errors import BenchError, UnfitError
 from benchmarks.goodput_plan import MAX_NUM_SEQS, Configuration, Method
@@ -20,8 +21,6 @@ from deployments.config import DEFAULT_SPECULATION, EngineSettings, PoolSettings
 from deployments.synthetic_acceptance import synthetic
 
 SLOTS: Final = 2
-DETAILED: Final = ("--per-request-spec-decode-metrics", "detailed")  # survival by position needs it
-TABLE: Final = "num_speculative_tokens_per_batch_size"
 # What vLLM's synthetic acceptance accepts at positions 1, 2, 3: 0.7 of what was accepted before, each.
 SYNTHETIC_RATES: Final = (0.7, 0.49, 0.343)
 LONGEST: Final = {Method.NGRAM: 4, Method.DRAFT_MODEL: 3, Method.EAGLE: 1}

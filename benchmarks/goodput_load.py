@@ -16,6 +16,7 @@ from benchmarks.errors import BenchError
 from benchmarks.goodput_plan import BATCH_STREAMS, Window
 from benchmarks.goodput_requests import Arrival, Wanted, arrivals, batch_stream
 from benchmarks.goodput_routing import Place, RefusedError, Router
+from benchmarks.tasks import cancel, no_fault_for
 
 FINISH_LIMIT_S: Final = 60.0  # for answers that count and are open at the end
 SILENCE_LIMIT_S: Final = 120.0
@@ -163,16 +164,16 @@ async def run_load(
         ]
         shots = {asyncio.create_task(sender.arrive(one)): one for one in arrivals(window, index, salt)}
         try:
-            await _no_fault_for(window.end_s, [*loops, *shots])
+            await no_fault_for(window.end_s, [*loops, *shots])
             counted = [task for task, one in shots.items() if window.holds(one.at_s)]
             late = await _finish(counted)  # under full load, batch and arrivals that do not count included
             unfinished = [_unfinished(shots[task]) for task in late]
             sender.ending = True
             useless = [task for task in loops if sender.placed_s.get(task, window.end_s) >= window.end_s]
-            await _cancel([*shots, *useless])
+            await cancel([*shots, *useless])
             await _finish([task for task in loops if task not in useless])
         finally:
-            await _cancel([*loops, *shots])
+            await cancel([*loops, *shots])
     found = [one for one in [*sender.sent, *unfinished] if _counts(one, window)]
     failed = [one for one in found if one.failed and one.error != UNFINISHED]
     if len(failed) > MOST_FAILED * len(found):
@@ -199,18 +200,5 @@ async def _finish(tasks: Sequence[asyncio.Task[None]]) -> list[asyncio.Task[None
     done, late = await asyncio.wait(tasks, timeout=FINISH_LIMIT_S)
     for task in done:
         task.result()
-    await _cancel(list(late))
+    await cancel(list(late))
     return list(late)
-
-
-async def _no_fault_for(seconds: float, tasks: Sequence[asyncio.Task[None]]) -> None:
-    """Wait; a task that raises is a fault of ours and ends the run at once."""
-    done, _ = await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_EXCEPTION)
-    for task in done:
-        task.result()
-
-
-async def _cancel(tasks: Sequence[asyncio.Task[None]]) -> None:
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)

@@ -18,6 +18,7 @@ from autoscaling.types import Role, Tier
 from benchmarks.errors import BenchError
 from benchmarks.mixed_plan import Window
 from benchmarks.mixed_requests import Arrival
+from benchmarks.tasks import cancel, no_fault_for
 
 FINISH_LIMIT_S: Final = 60.0  # for counted requests that are open at the end: their deadline and an answer
 PAUSE_AFTER_REFUSAL_S: Final = 0.5
@@ -95,12 +96,12 @@ async def _condition(
             asyncio.create_task(sender.loop(source)) for sources in loops.values() for source in sources
         ]
         shots = {asyncio.create_task(sender.arrive(one)): one for one in arrivals}
-        await _no_fault_for(window.total_s, [*endless, *shots])
+        await no_fault_for(window.total_s, [*endless, *shots])
         counted = {task: one for task, one in shots.items() if window.arrives_in(one.at_s)}
-        await _cancel([*endless, *(task for task in shots if task not in counted)])
+        await cancel([*endless, *(task for task in shots if task not in counted)])
         open_ = [task for task in counted if not task.done()]
         late = (await asyncio.wait(open_, timeout=FINISH_LIMIT_S))[1] if open_ else set()
-        await _cancel(list(late))
+        await cancel(list(late))
         return [*sender.answers, *(_unfinished(counted[task], sender.now_s) for task in late)]
 
 
@@ -136,13 +137,13 @@ async def _level(
             for role in Role
             for number in range(streams)
         ]
-        await _no_fault_for(seconds, loops)
+        await no_fault_for(seconds, loops)
         while (
             not all(sender.answers for sender in senders.values())
             and senders[Role.PLAIN].now_s < LEVEL_LIMIT_S
         ):
-            await _no_fault_for(1.0, loops)
-        await _cancel(loops)
+            await no_fault_for(1.0, loops)
+        await cancel(loops)
         return {role: sender.answers for role, sender in senders.items()}
 
 
@@ -170,16 +171,3 @@ async def _once(
             loops += [asyncio.create_task(stream(role, shared)) for _ in range(streams)]
         await asyncio.gather(*loops)
         return {role: sender.answers for role, sender in senders.items()}, ended
-
-
-async def _no_fault_for(seconds: float, tasks: Sequence[asyncio.Task[None]]) -> None:
-    """Wait; a task that raises is a fault of ours and ends the run at once."""
-    done, _ = await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_EXCEPTION)
-    for task in done:
-        task.result()
-
-
-async def _cancel(tasks: Sequence[asyncio.Task[None]]) -> None:
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)

@@ -19,6 +19,8 @@ from typing import Any, Final
 
 import psutil
 
+from deployments.device import cpu_model
+
 RESULTS: Final = Path(__file__).parent / "results"
 OPERATORS: Final = MappingProxyType(
     {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq}
@@ -126,7 +128,7 @@ def machine() -> dict[str, Any]:
     """The machine in the words that make figures comparable; no host name."""
     affinity = getattr(os, "sched_getaffinity", None)
     return {
-        "cpu": _cpu_model(),
+        "cpu": cpu_model(),
         "cores": len(affinity(0)) if affinity else os.cpu_count(),
         "memory_gib": round(psutil.virtual_memory().total / 2**30, 1),
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
@@ -162,15 +164,6 @@ def _replace(path: Path, text: str) -> None:
     temporary = path.with_name(path.name + ".tmp")
     temporary.write_text(text, encoding="utf-8")
     temporary.replace(path)
-
-
-def _cpu_model() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        lines = []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor() or platform.machine()
 
 
 def _commit() -> str | None:
