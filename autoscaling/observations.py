@@ -164,7 +164,7 @@ def _views(
     for item in seen:
         report = item.report
         rule = rules.get(report.role)
-        soft = _soft(report, rule)
+        soft = soft_limit_of(report, rule)
         yield ReplicaView(
             replica_id=report.replica_id,
             boot_id=report.boot_id,
@@ -189,7 +189,8 @@ def _views(
         )
 
 
-def _soft(report: ReplicaReport, rule: PoolRules | None) -> int:
+def soft_limit_of(report: ReplicaReport, rule: PoolRules | None) -> int:
+    """Requests in flight up to which this replica is sent new work, as ingresses obey it."""
     found = soft_limit(report.soft_limit, batch_limit(report), rule)
     return report.soft_limit if found is None else found
 

@@ -145,7 +145,8 @@ class Controller:
         self._observations.expire(now)
         serve, state = self._loop.serve, self._loop.state
         states = None if serve is None else {role.value: pool.states for role, pool in serve.pools.items()}
-        pools = pool_status(self._observations.newest(), states, now)
+        rules = None if state.policy is None else state.policy.pools
+        pools = pool_status(self._observations.newest(), states, rules, now)
         for role in Role:
             pools[role.value] |= pool_words(state, role, serve, now)
         return {

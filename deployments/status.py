@@ -5,24 +5,35 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from autoscaling.observations import Seen
+from autoscaling.decisions import PoolRules
+from autoscaling.observations import Seen, soft_limit_of
 from autoscaling.types import EngineTotals, Role
 
 
 def pool_status(
-    seen: Iterable[Seen], states: Mapping[str, Mapping[str, int]] | None, now: float
+    seen: Iterable[Seen],
+    states: Mapping[str, Mapping[str, int]] | None,
+    rules: Mapping[Role, PoolRules] | None,
+    now: float,
 ) -> dict[str, Any]:
-    """Per pool: Serve's replica states joined with the replicas' own reports."""
+    """Per pool: Serve's replica states joined with the replicas' own reports; limits by `rules`."""
+    rules = rules or {}
     by_pool: dict[str, list[Seen]] = {role.value: [] for role in Role}
     for item in seen:
         by_pool.setdefault(item.report.pool, []).append(item)
     return {
-        name: _pool(name, items, None if states is None else states.get(name, {}), now)
+        name: _pool(name, items, None if states is None else states.get(name, {}), rules, now)
         for name, items in by_pool.items()
     }
 
 
-def _pool(name: str, seen: list[Seen], states: Mapping[str, int] | None, now: float) -> dict[str, Any]:
+def _pool(
+    name: str,
+    seen: list[Seen],
+    states: Mapping[str, int] | None,
+    rules: Mapping[Role, PoolRules],
+    now: float,
+) -> dict[str, Any]:
     reports = [item.report for item in seen]
     totals = [report.totals for report in reports]
     lengths = [report.draft_length for report in reports if report.draft_length is not None]
@@ -39,11 +50,11 @@ def _pool(name: str, seen: list[Seen], states: Mapping[str, int] | None, now: fl
         "mean_acceptance_length": _ratio(totals, "accepted", "drafts", plus=1.0),
         "draft_acceptance_rate": _ratio(totals, "accepted", "drafted"),
         "break_even_acceptance_rate": None,
-        "replicas": [_replica(item, now) for item in seen],
+        "replicas": [_replica(item, rules, now) for item in seen],
     }
 
 
-def _replica(item: Seen, now: float) -> dict[str, Any]:
+def _replica(item: Seen, rules: Mapping[Role, PoolRules], now: float) -> dict[str, Any]:
     report = item.report
     totals = report.totals
     return {
@@ -52,6 +63,7 @@ def _replica(item: Seen, now: float) -> dict[str, Any]:
         "state": report.state.value,
         "pid": report.pid,
         "inflight": report.inflight,
+        "soft_limit": soft_limit_of(report, rules.get(report.role)),
         "running": report.running,
         "waiting": report.waiting,
         "kv_cache_usage": report.kv_cache_usage,

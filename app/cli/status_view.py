@@ -179,7 +179,7 @@ def _pools(pools: dict[str, Any] | None) -> Iterator[RenderableType]:
     replicas = [(name, item) for name, pool in pools.items() for item in pool["replicas"]]
     length = _telling(item["id"] for _, item in replicas)
     yield table(
-        ("replica", "pool", "state", "run", "wait", "KV", "finished", "age s", "cores"),
+        ("replica", "pool", "state", "run", "limit", "wait", "KV", "finished", "age s", "cores"),
         (_replica(name, item, length) for name, item in replicas),
     )
 
@@ -194,7 +194,7 @@ def _telling(ids: Iterable[str]) -> int:
 
 def _replica(pool: str, item: dict[str, Any], length: int) -> tuple[str, ...]:
     cores = ",".join(map(str, item["cores"])) or UNKNOWN
-    numbers = ("running", "waiting", "kv_cache_usage", "finished", "report_age_seconds")
+    numbers = ("running", "soft_limit", "waiting", "kv_cache_usage", "finished", "report_age_seconds")
     return (
         item["id"][:length],
         pool,

@@ -18,6 +18,7 @@ REPLICA = {
     "node": "n",
     "state": "running",
     "running": 3,
+    "soft_limit": 8,
     "waiting": None,
     "kv_cache_usage": 0.256,
     "finished": 12,
@@ -172,7 +173,7 @@ def test_pools_replicas_moves_and_overrides() -> None:
     assert ["plain", "-", "-", "-", "-", "-", "-", "-"] in tables
     assert "clamped   plain by override o-1" in lines
     assert ["plain", "-", "-", "2-4", "-", "-"] in tables
-    assert ["plain#", "plain", "running", "3", "-", "0.26", "12", "0.50", "1", "(shared)"] in tables
+    assert ["plain#", "plain", "running", "3", "8", "-", "0.26", "12", "0.50", "1", "(shared)"] in tables
     assert [
         "override  o-1: plain at exactly 3 replicas until 12:00:00, by bob: launch day",
         "moves     m-3 draining 2m: plain -> budget, 1, surplus; waits for 1 replica of plain to drain",
@@ -381,7 +382,7 @@ def test_a_narrow_window_cuts_nothing() -> None:
         "          plain to drain",
     ] == lines[-2:]
     heads = [line.split() for line in lines if line.startswith(("pool ", "replica "))]
-    assert [9, 7, 10] == [len(head) for head in heads]
+    assert [9, 7, 11] == [len(head) for head in heads]
 
 
 def test_watch_without_a_terminal() -> None:

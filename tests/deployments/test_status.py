@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from autoscaling.decisions import PoolRules
 from autoscaling.observations import Seen
 from autoscaling.types import EngineTotals, Role
 from deployments.status import pool_status
@@ -16,7 +17,7 @@ def seen(replica_id: str, role: Role, at: float = 0.0, **totals: int) -> Seen:
 
 def test_nothing_known_is_none() -> None:
     """Without a report and without Serve's word every number is None."""
-    found = pool_status([], None, 0.0)
+    found = pool_status([], None, None, 0.0)
     assert ["speculative", "plain"] == list(found)
     for pool in found.values():
         numbers = ("running", "starting", "draining", "inflight", "waiting", "mean_acceptance_length")
@@ -27,7 +28,7 @@ def test_nothing_known_is_none() -> None:
 def test_serves_states_are_counted_by_ours_names() -> None:
     """RUNNING, STARTING, UPDATING and STOPPING are Serve's words for running, starting and draining."""
     states = {"plain": {"RUNNING": 2, "STARTING": 1, "UPDATING": 1, "STOPPING": 3}}
-    pool = pool_status([], states, 0.0)["plain"]
+    pool = pool_status([], states, None, 0.0)["plain"]
     assert (2, 2, 3) == (pool["running"], pool["starting"], pool["draining"])
 
 
@@ -38,7 +39,7 @@ def test_acceptance_is_pooled_over_replicas() -> None:
         seen("b", Role.SPECULATIVE, drafts=30, drafted=120, accepted=20),
         seen("c", Role.PLAIN),
     ]
-    found = pool_status(replicas, None, 2.5)
+    found = pool_status(replicas, None, None, 2.5)
     assert (2.0, 0.25) == (
         found["speculative"]["mean_acceptance_length"],
         found["speculative"]["draft_acceptance_rate"],
@@ -50,4 +51,22 @@ def test_acceptance_is_pooled_over_replicas() -> None:
 
 def test_no_token_is_shown() -> None:
     """A replica's bearer token never leaves the controller through the status."""
-    assert "secret" not in str(pool_status([seen("a", Role.PLAIN)], None, 0.0))
+    assert "secret" not in str(pool_status([seen("a", Role.PLAIN)], None, None, 0.0))
+
+
+def test_the_limit_is_the_one_that_ingresses_obey() -> None:
+    """A replica's own soft limit, replaced by its pool's measured one and lowered by the policy's."""
+    one = [seen("a", Role.SPECULATIVE)]
+    own = report("a", role=Role.SPECULATIVE).soft_limit
+    rules = {
+        "nothing": PoolRules(0, 1),
+        "measured": PoolRules(0, 1, measured_limit=own + 3),
+        "lowered": PoolRules(0, 1, measured_limit=own + 3, soft_limit=own - 1),
+    }
+    found = {
+        name: pool_status(one, None, {Role.SPECULATIVE: rule}, 0.0)["speculative"]["replicas"]
+        for name, rule in rules.items()
+    }
+    limits = {name: replica["soft_limit"] for name, (replica,) in found.items()}
+    assert {"nothing": own, "measured": own + 3, "lowered": own - 1} == limits
+    assert own == pool_status(one, None, None, 0.0)["speculative"]["replicas"][0]["soft_limit"]
