@@ -45,7 +45,7 @@ class FitQuality:
     """How well the cost of a pool holds."""
 
     points: int  # cells and rounds that it rests on
-    error: float  # mean |predicted - measured| / measured
+    error: float | None  # mean |predicted - measured| / measured; None where nothing was measured
     hold_out_error: float | None  # the same on cells that the fit has not seen
     accepted: bool  # whether it passed the quality gate
     refused_because: str | None = None

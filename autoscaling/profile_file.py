@@ -45,10 +45,18 @@ class FitSection(_Section):
     """How well the cost of a pool holds."""
 
     points: Annotated[int, Field(ge=0)]
-    error: NotNegative
+    error: NotNegative | None = None
     hold_out_error: NotNegative | None = None
     accepted: bool
     refused_because: Words | None = None
+
+    @model_validator(mode="after")
+    def _shown(self) -> FitSection:
+        if self.accepted and (self.error is None or not self.points):
+            raise ValueError(
+                "accepted, but without an error on any points: nothing shows that the cost holds"
+            )
+        return self
 
 
 class PoolSection(_Section):

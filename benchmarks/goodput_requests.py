@@ -71,7 +71,7 @@ def arrivals(window: Window, index: int, salt: str) -> list[Arrival]:
             chance.shuffle(pair)
         sample = next(decks[pair[number % 2]])
         found.append(
-            Arrival(at_s, _wanted(Tier.INTERACTIVE, sample, INTERACTIVE_TOKENS, f"{salt}/i{number}"))
+            Arrival(at_s, _wanted(Tier.INTERACTIVE, sample, INTERACTIVE_TOKENS, f"{salt}.i{number}"))
         )
     return found
 
@@ -80,7 +80,7 @@ def batch_stream(index: int, stream: int, salt: str) -> Iterator[Wanted]:
     """The requests of one batch stream in a round, for ever."""
     chance = random.Random(f"{SEED}/{index}/batch/{stream}")
     for number, sample in enumerate(_endless(batch_deck(), chance)):
-        yield _wanted(Tier.BATCH, sample, BATCH_TOKENS, f"{salt}/b{stream}-{number}")
+        yield _wanted(Tier.BATCH, sample, BATCH_TOKENS, f"{salt}.b{stream}-{number}")
 
 
 def _endless(deck: Sequence[Sample], chance: random.Random) -> Iterator[Sample]:

@@ -53,7 +53,7 @@ class Calibrated:
     table: tuple[int, ...]  # K while so many sequences run; index 0 is unused
     longest: int  # K at most
     predicted: tuple[Predicted, ...]
-    errors: Mapping[Role, float]  # of the fits, mean share
+    errors: Mapping[Role, float | None]  # of the fits, mean share
 
     def gain(self, length: int, workload: str = MEAN) -> float:
         """Tokens of a sequence per step at K; of a K that was not measured that of the next shorter one."""

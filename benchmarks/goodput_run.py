@@ -81,7 +81,7 @@ class Bench:
                     await self._block(method, index, condition, calibrated)
 
     async def _block(self, method: Method, index: int, condition: Condition, found: Calibrated) -> None:
-        name = f"{method}/{condition.name}/{index + 1}"
+        name = f"{method}.{condition.name}.{index + 1}"
         self._step(
             f"{method.in_words}, round {index + 1} of {self._plan.rounds}: {condition.name}",
             _block_s(self._plan),

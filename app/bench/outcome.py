@@ -80,7 +80,7 @@ class Outcome:
             "policy": [
                 {"path": one.path, "value": one.value, "because": one.because} for one in found.policy
             ],
-            "draftTable": [[row.first, row.last, row.draft_length] for row in found.table],
+            "draftTable": [[row.first, row.last, row.draft_length] for row in found.recommended_table],
             "cut": list(found.measurement.cut),
         }
 

@@ -32,7 +32,7 @@ def _rows(outcome: Outcome) -> Iterator[tuple[str, Text]]:
         yield "fit", Text(printable(fit_words(fit)), style="" if fit.accepted else "yellow")
     for words in pools_words(found.pools):
         yield "pools", Text(words)
-    for row in found.table:
+    for row in found.recommended_table:
         yield "K table", Text(f"{row.first} to {row.last} sequences: K = {row.draft_length}")
     for value in found.policy:
         yield "policy", Text(printable(f"{value.path}: {value.value}  ({value.because})"))
@@ -80,7 +80,8 @@ def crossover_words(one: Crossover) -> str:
 def fit_words(fit: Fit) -> str:
     """How well the cost model of one engine holds."""
     held = "" if fit.hold_out_error is None else f", {fit.hold_out_error:.1%} on cells it had not seen"
-    words = f"{fit.role}: off by {fit.error:.1%} on average{held}"
+    known = "nothing fitted" if fit.error is None else f"off by {fit.error:.1%} on average"
+    words = f"{fit.role}: {known}{held}"
     return words if fit.accepted else f"{words}: not good enough: {fit.refused_because}"
 
 

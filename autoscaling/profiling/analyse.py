@@ -46,11 +46,17 @@ def analyse(
     """Fit and conclude.
 
     `prior` is where the fits begin, `objectives` are seconds per token, `interactive` and `batch` the kinds
-    of prompts that the load has.  Raises FitError when an engine has no usable step.
+    of prompts that the load has.  Raises FitError when an engine has no usable step, ValueError for a kind
+    that was not measured.
     """
     fits = {role: fit(role, measurement, (prior or {}).get(role)) for role in Role}
     costs = {role: one.cost for role, one in fits.items()}
     survivals = survivals_of(measurement)
+    for kind in (interactive, batch):
+        if kind not in survivals:
+            known = list(survivals)
+            names = f"{', '.join(known[:-1])} or {known[-1]}" if known[1:] else known[0]
+            raise ValueError(f"no prompts of kind {kind!r} were measured: name {names}")
     longest = costs[Role.SPECULATIVE].draft_length
     gains = {name: _priced(gains_of(drafting_by_length(measurement, name)), longest) for name in survivals}
     contexts = {name: _context(measurement, name) for name in survivals}

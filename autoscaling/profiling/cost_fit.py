@@ -28,7 +28,6 @@ HINGE_SQUARES = 0.5
 HINGE_ERROR = 0.01
 HINGE_BELOW, HINGE_BEYOND = 3, 2  # cells of different N that have to lie on its sides
 MOST_HINGES = 24  # that are tried: steps are not measured so finely that more would differ
-ALL_OFF = 1.0  # error where nothing could be fitted: a fit has to state one, and this passes no gate
 
 
 class FitError(ValueError):
@@ -53,15 +52,15 @@ def fit(role: Role, measurement: Measurement, prior: StepCost | None, gate: Gate
 
     Cells that are held out only judge.  Toward the `prior` the prices are drawn a little, and those that the
     measurement cannot tell apart are its.  When no step was measured, the cost is the prior's and refused, of
-    no points and an error of 1; without a prior, raises FitError.
+    no points and without an error; without a prior, raises FitError.
     """
     fitted, held = _parted(role, measurement, prior)
     prompts = prefill_rows(role, measurement)
     only_prior = None if fitted else prior
     cost = _columns(fitted, prompts, prior).cost(fitted, prompts) if only_prior is None else only_prior
-    error = _error(cost, fitted) if fitted else ALL_OFF
+    error = _error(cost, fitted) if fitted else None
     hold_out_error = _error(cost, held) if held else None
-    refused = _refused(cost, fitted, held, error, hold_out_error, gate) if fitted else _no_step(role)
+    refused = _no_step(role) if error is None else _refused(cost, fitted, held, error, hold_out_error, gate)
     return Fit(
         role=role,
         cost=cost,

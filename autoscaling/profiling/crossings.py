@@ -93,10 +93,11 @@ def _draws(
         role: resampled(role, measurement, prior.get(role), RESAMPLES, SEED + place)
         for place, role in enumerate(Role)
     }
-    if not all(costs.values()):
+    errors = [fit.error for fit in fits.values() if fit.error is not None]
+    if not all(costs.values()) or len(errors) < len(fits):
         return ()
     batches = len({run.cell.sequences for run in measurement.runs if not run.cell.hold_out}) or 1
-    spread = math.hypot(*(fit.error for fit in fits.values())) / math.sqrt(batches)
+    spread = math.hypot(*errors) / math.sqrt(batches)
     rng = np.random.default_rng(SEED)
     return tuple(
         _Draw(plain, speculative, math.exp(spread * float(rng.standard_normal())))

@@ -17,15 +17,17 @@ from autoscaling.types import Role
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A value and where it lies with 95 %; without bounds it is not known how far it can be trusted."""
+    """A value and where it lies with 95 %; without any bound it is not known how far it can be trusted."""
 
     value: float
     low: float | None = None
     high: float | None = None
 
     def holds(self, value: float) -> bool:
-        """Whether `value` may be the true one."""
-        return self.low is not None and self.high is not None and self.low <= value <= self.high
+        """Whether `value` may be the true one; a bound that is missing beside the other one is open."""
+        if self.low is None and self.high is None:
+            return False
+        return (self.low is None or self.low <= value) and (self.high is None or value <= self.high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,7 @@ class Fit:
     role: Role
     cost: StepCost  # draft_length is the largest K that was measured
     points: int  # cells and rounds that it rests on
-    error: float  # mean |predicted - measured| / measured on those
+    error: float | None  # mean |predicted - measured| / measured on those; None where there are none
     hold_out_error: float | None  # the same on cells that the fit has not seen
     hold_out_points: int
     accepted: bool  # whether it passes the quality gate
@@ -73,7 +75,7 @@ class Verdict(StrEnum):
     """Where speculation pays for one kind of prompts."""
 
     PAYS_BELOW = "pays_below"  # up to the crossover
-    PAYS_ALWAYS = "pays_always"  # at every batch that was measured
+    PAYS_ALWAYS = "pays_always"  # at every batch up to `crossings.BEYOND` times the largest measured one
     NEVER_PAYS = "never_pays"  # at none
     MIXED = "mixed"  # more than one crossing
 
@@ -141,7 +143,7 @@ class PoolAnswer(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PoolPrediction:
-    """Predicted goodput of each configuration at one objective, under our routing, as shares of the best."""
+    """Predicted goodput of each configuration at one objective, under our routing."""
 
     tpot_s: float
     goodput: Mapping[PoolAnswer, float]  # weighted tokens per second of two replicas
@@ -174,7 +176,13 @@ class Findings:
     draft_s: float | None  # what drafting costs one step at the largest K and one sequence
     kv_loss: float | None  # share of the plain engine's KV tokens that the speculative one lacks
     context_tokens: float  # S that is typical of the prompts
-    table: tuple[TableRow, ...] = ()
+    table: tuple[TableRow, ...] = ()  # by the costs, however good their fit is: see `recommended_table`
     policy: tuple[PolicyValue, ...] = ()
     pools: tuple[PoolPrediction, ...] = ()
     notes: tuple[str, ...] = field(default_factory=tuple)
+
+    @property
+    def recommended_table(self) -> tuple[TableRow, ...]:
+        """The K table, where the costs of the engine that drafts are relied on."""
+        fit = self.fits.get(Role.SPECULATIVE)
+        return self.table if fit is not None and fit.accepted else ()

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from autoscaling.profiling.findings import Fit, Survival
+from autoscaling.profiling.gains import MEAN
 from autoscaling.profiling.measured import Measurement
 from autoscaling.types import Role
 
@@ -37,7 +38,8 @@ def notes(
             "The acceptance was prescribed (synthetic): it is no property of the drafter, and the answers "
             "were not the model's."
         )
-    for name, survival in survivals.items():
+    for workload, survival in survivals.items():
+        name = "all prompts together" if workload == MEAN else workload
         if survival.acceptance_rate is not None:
             length = max(survival.tokens_per_step)
             rate = survival.acceptance_rate
@@ -55,5 +57,10 @@ def notes(
     for fit in fits.values():
         if not fit.accepted:
             yield f"The cost model of the {fit.role} engine is not relied on: {fit.refused_because}."
+        elif fit.hold_out_error is None:
+            yield (
+                f"The cost model of the {fit.role} engine is not checked on batches that it has not seen: "
+                "none were held out of the fit."
+            )
     if not all(fit.accepted for fit in fits.values()):
         yield "Without both cost models nothing is predicted about one pool or two."

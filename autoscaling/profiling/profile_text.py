@@ -42,7 +42,7 @@ def profile_text(findings: Findings) -> str:
         },
         "survival": {name: _falling(one.survival) for name, one in findings.survivals.items()},
         "syntheticAcceptance": made.synthetic_acceptance,
-        "draftTable": [[row.first, row.last, row.draft_length] for row in findings.table],
+        "draftTable": [[row.first, row.last, row.draft_length] for row in findings.recommended_table],
         "k0Tax": [{"sequences": batch, "ratio": tax.value} for batch, tax in findings.k0_tax],
         "moveSeconds": _without_unknown(
             {

@@ -108,6 +108,16 @@ def test_prescribed_acceptance_is_told() -> None:
         ("pools.plain.kvCacheTokens", 0, "pools.plain.kvCacheTokens is the number 0"),
         ("pools.plain.fit.accepted", "yes", "pools.plain.fit.accepted is the text 'yes'"),
         ("pools.plain.fit.accepted", None, "pools.plain.fit.accepted is missing"),
+        (
+            "pools.speculative.fit.error",
+            None,
+            "pools.speculative.fit: accepted, but without an error on any points",
+        ),
+        (
+            "pools.speculative.fit.points",
+            0,
+            "pools.speculative.fit: accepted, but without an error on any points",
+        ),
         ("pools.plain.fit.error", float("nan"), "pools.plain.fit.error is the number nan"),
         ("survival.mean", [0.6, 1.1], "survival.mean[1] is the number 1.1"),
         (

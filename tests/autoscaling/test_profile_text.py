@@ -193,8 +193,8 @@ def fits(draw: st.DrawFn, role: Role, most: int) -> Fit:
     return Fit(
         role=role,
         cost=draw(costs(most)),
-        points=draw(st.integers(0, 1000)),
-        error=draw(st.floats(0.0, 10.0)),
+        points=draw(st.integers(1, 1000)) if accepted else 0,
+        error=draw(st.floats(0.0, 10.0)) if accepted else draw(st.none() | st.floats(0.0, 10.0)),
         hold_out_error=draw(st.none() | st.floats(0.0, 10.0)),
         hold_out_points=0,
         accepted=accepted,
@@ -262,7 +262,7 @@ def test_what_is_written_is_read_back(found: Findings) -> None:
         gains = {length: gain.value for length, gain in one.tokens_per_step.items()}
         assert (gains, gains[max(gains)]) == (profile.tokens_by_length[name], profile.tokens_per_step[name])
         assert tuple(share.value for share in one.survival) == profile.survival[name]
-    assert found.table == profile.draft_table
+    assert found.recommended_table == profile.draft_table
     assert tuple((batch, tax.value) for batch, tax in found.k0_tax) == profile.k0_tax
     predicted = sorted(found.pools, key=lambda one: one.tpot_s)
     assert tuple(PoolsAt(one.tpot_s, one.answer, one.margin) for one in predicted) == profile.two_pools

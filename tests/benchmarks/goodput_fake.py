@@ -20,6 +20,7 @@ from deployments.config import PoolSettings
 
 BASE_S, PER_TOKEN_S = 0.002, 0.0001
 GAIN = 2  # tokens of a step that drafts
+NOT_IN_SALTS = set("@/\\\0")  # vLLM 0.32 refuses them, and more than 128 characters
 TABLE = (0, *(4 if size <= 4 else 0 for size in range(1, MAX_NUM_SEQS + 1)))
 
 
@@ -81,6 +82,8 @@ class FakeEngine:
     async def _chat(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
         self.bodies.append(body)
+        if len(salt := body["cache_salt"]) > 128 or not NOT_IN_SALTS.isdisjoint(salt):
+            return web.json_response({"error": {"message": f"cache_salt {salt}"}}, status=400)
         answer = web.StreamResponse()
         await answer.prepare(request)
         self._open += 1

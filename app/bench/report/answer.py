@@ -155,9 +155,9 @@ def _settings(findings: Findings) -> list[Block]:
         )
     else:
         blocks.append(Text(("No policy value follows from this measurement.",)))
-    if findings.table:
-        rows_of_k = joined([_range(row.first, row.last, row.draft_length) for row in findings.table])
-        text = json.dumps([[row.first, row.last, row.draft_length] for row in findings.table])
+    if table := findings.recommended_table:
+        rows_of_k = joined([_range(row.first, row.last, row.draft_length) for row in table])
+        text = json.dumps([[row.first, row.last, row.draft_length] for row in table])
         blocks += [
             Text(
                 (

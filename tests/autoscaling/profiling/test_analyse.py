@@ -141,10 +141,33 @@ def test_a_refused_fit_predicts_nothing() -> None:
     assert not all(one.accepted for one in found.fits.values())
     assert ((), ()) == (found.pools, tuple(v for v in found.policy if "plain" in v.path))
     assert found.speed_ups
+    assert found.table
+    assert () == found.recommended_table
     assert "Without both cost models nothing is predicted about one pool or two." in found.notes
     assert any(
         note.startswith("The cost model of the plain engine is not relied on: ") for note in found.notes
     )
+
+
+def test_a_fit_that_nothing_judged_is_said() -> None:
+    """No cell held out: accepted, and a note says that no unseen batch has judged it."""
+    words = "is not checked on batches that it has not seen: none were held out of the fit."
+    whole = measured(TRUTH, noise=0.02)
+    without = replace(
+        whole, runs=tuple(replace(run, cell=replace(run.cell, hold_out=False)) for run in whole.runs)
+    )
+
+    assert not [note for note in found_in(whole).notes if words in note]
+    found = found_in(without)
+    assert [True, True] == [fit.accepted for fit in found.fits.values()]
+    assert 2 == len([note for note in found.notes if words in note])
+    assert found.table == found.recommended_table
+
+
+def test_a_kind_of_prompts_that_was_not_measured_is_refused() -> None:
+    """By name, with those that were measured."""
+    with pytest.raises(ValueError, match="no prompts of kind 'poems' were measured: name chat, copy or mean"):
+        analyse(measured(TRUTH), None, OBJECTIVES, None, batch="poems")
 
 
 def test_notes_say_what_a_reader_has_to_know() -> None:

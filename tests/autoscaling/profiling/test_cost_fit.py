@@ -315,7 +315,7 @@ def test_without_a_step_a_prior_stands_in_and_is_refused(runs: list[CellRun]) ->
     """No cell to fit, with or without held-out ones: the prior's cost, no points, words, and no resamples."""
     found = fit(Role.PLAIN, made(runs), PLAIN)
 
-    assert (PLAIN, 0, 1.0, False) == (found.cost, found.points, found.error, found.accepted)
+    assert (PLAIN, 0, None, False) == (found.cost, found.points, found.error, found.accepted)
     assert found.refused_because == (
         "no step of the plain engine was measured with all sequences in it: measure longer answers"
     )
