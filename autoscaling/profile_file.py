@@ -50,14 +50,6 @@ class FitSection(_Section):
     accepted: bool
     refused_because: Words | None = None
 
-    @model_validator(mode="after")
-    def _shown(self) -> FitSection:
-        if self.accepted and (self.error is None or not self.points):
-            raise ValueError(
-                "accepted, but without an error on any points: nothing shows that the cost holds"
-            )
-        return self
-
 
 class PoolSection(_Section):
     """The cost of a pool's step, and its memory."""
@@ -169,6 +161,11 @@ class ProfileFile(_Section):
                 raise ValueError(
                     f"pools.{role}.draftedTokens is {step.drafted_tokens:g}, above draftLength "
                     f"{step.draft_length}"
+                )
+            if step.fit is not None and step.fit.accepted and (step.fit.error is None or not step.fit.points):
+                raise ValueError(
+                    f"pools.{role}.fit: accepted, but without an error on any points: "
+                    "nothing shows that the cost holds"
                 )
         if (plain := self.pools.plain) is not None and plain.draft_length > 0:
             raise ValueError(
