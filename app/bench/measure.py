@@ -11,14 +11,16 @@ import contextlib
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any, Final, Protocol
 
 from app.bench.answer import Answer
-from app.bench.client import ask, prompt_tokens
+from app.bench.batches import Batches
+from app.bench.client import prompt_tokens
 from app.bench.engine_process import EngineProcess
 from app.bench.plan import LONG_BATCH, Pair, Plan, expected_s, pairs
+from app.bench.prefills import Prefills
 from app.bench.prompts import Prompt, cells_of
+from app.bench.saturation import saturated_at
 from app.bench.steps import drafting, full_steps, mean, together
 from autoscaling.profiling.measured import Cell, CellRun, PrefillRun, Steps
 from autoscaling.types import Role
@@ -26,7 +28,6 @@ from autoscaling.types import Role
 SINGLE_ANSWERS: Final = 2  # of a batch of one, one after the other: one text alone says little
 CASE_TOKENS: Final = 8
 SETTLE_S: Final = 0.1  # after an abort, until nothing of it is left in the engine
-ENOUGH_GAIN: Final = 1.03  # a larger batch that brings less than 3 % shows nothing new
 
 
 class Progress(Protocol):
@@ -65,12 +66,12 @@ class Measuring:
         self._engines = engines
         self._prompts = prompts
         self._plan = plan
-        self._greedy = greedy
         self._progress = progress
         self._model = engines[Role.PLAIN].capabilities.models[0]
+        self._batches = Batches(self._model, plan.answer_tokens, self.found.errors, greedy=greedy)
+        self._prefills = Prefills(engines, self._batches, plan.prefill_tokens)
         self._most = max(plan.batches + plan.hold_out)
         self._prompt_tokens: dict[str, int] = {}  # the longest that was seen, by workload
-        self._documents = 0
 
     async def warm_up(self) -> None:
         """Send every workload once: what is compiled, loaded or cached at first use is not measured.
@@ -81,7 +82,7 @@ class Measuring:
         for workload in self._plan.all_workloads:
             chosen = cells_of(self._prompts, workload, min(LONG_BATCH, self._most), 0)
             for answers in await asyncio.gather(
-                *(self._batch(one, chosen) for one in self._engines.values())
+                *(self._batches.send(one, chosen) for one in self._engines.values())
             ):
                 self._learn(workload, answers)
 
@@ -118,7 +119,7 @@ class Measuring:
                     self._progress.say(_words(pair, round_, self._plan.rounds))
                     await self.pair(pair, round_)
                 self._progress.done(expected_s(pair, self._plan))
-            await self._prefills(round_)
+            self.found.prefills += await self._prefills.measure(self._prompts, round_)
             self._saturated()
 
     async def pair(self, pair: Pair, round_: int, table: Sequence[int] | None = None) -> None:
@@ -162,7 +163,7 @@ class Measuring:
         await engine.take()
         records, answers, steps = [], [], []
         for batch in batches:
-            found = await self._batch(engine, batch)
+            found = await self._batches.send(engine, batch)
             taken = (await engine.take()).steps
             prompt_tokens = sum(answer.prompt_tokens or 0 for answer in found)
             if (part := full_steps(taken, cell.sequences, prompt_tokens)) is not None:
@@ -187,51 +188,7 @@ class Measuring:
 
     async def _go_on(self, engine: EngineProcess, batch: Sequence[Prompt]) -> None:
         while True:
-            await self._batch(engine, batch)
-
-    async def _batch(
-        self, engine: EngineProcess, batch: Sequence[Prompt], tokens: int | None = None
-    ) -> list[Answer]:
-        answers = await asyncio.gather(
-            *(ask(engine, self._body(prompt.body, tokens or self._plan.answer_tokens)) for prompt in batch)
-        )
-        for answer in answers:
-            if answer.error is not None:
-                self.found.errors[answer.error] = self.found.errors.get(answer.error, 0) + 1
-        return list(answers)
-
-    def _body(self, body: Mapping[str, Any], tokens: int) -> dict[str, Any]:
-        return {
-            "temperature": 0,
-            **body,
-            "model": self._model,
-            "max_tokens": tokens,
-            "ignore_eos": True,  # every answer has the same length, so that a batch stays full
-            "stream": True,
-            "stream_options": {"include_usage": True},
-            # Prescribed acceptance knows greedy decoding only.
-            **({"temperature": 0} if self._greedy else {}),
-        }
-
-    async def _prefills(self, round_: int) -> None:
-        """One prompt that nobody has seen at a time, on both engines at once."""
-        for length in self._plan.prefill_tokens:
-            if length + 64 > min(engine.capabilities.max_model_len for engine in self._engines.values()):
-                continue
-            self._documents += 1
-            document = {"messages": [{"role": "user", "content": self._document(length)}]}
-            prompt = Prompt(f"document-{self._documents}", "document", document, "long")
-            await asyncio.gather(*(engine.take() for engine in self._engines.values()))
-            await asyncio.gather(*(self._batch(engine, [prompt], 1) for engine in self._engines.values()))
-            for role, engine in self._engines.items():
-                for one in (await engine.take()).finished:
-                    self.found.prefills.append(PrefillRun(role, round_, one.prompt_tokens, one.prefill_s))
-
-    def _document(self, tokens: int) -> str:
-        texts = [str(prompt.body["messages"][-1]["content"]) for prompt in self._prompts]
-        at = self._documents % len(texts)
-        text = f"Document {self._documents}.\n" + "\n".join(texts[at:] + texts[:at])
-        return text[: 4 * tokens]  # about four characters per token
+            await self._batches.send(engine, batch)
 
     def _learn(self, workload: str, answers: Sequence[Answer]) -> None:
         longest = max((answer.prompt_tokens or 0 for answer in answers), default=0)
@@ -254,22 +211,11 @@ class Measuring:
 
     def _saturated(self) -> None:
         """Leave out batches beyond the one from which no engine gains any more."""
-        sizes = sorted({run.cell.sequences for run in self.found.runs})
-        for smaller, larger in pairwise(sizes):
-            gains = [self._gain(role, smaller, larger) for role in Role]
-            if larger <= self._most and all(gain is not None and gain < ENOUGH_GAIN for gain in gains):
-                self._most = larger
-                if sizes[-1] > larger:
-                    self._cut(f"more than {larger} sequences from the second round on: no engine gains there")
-                return
-
-    def _gain(self, role: Role, smaller: int, larger: int) -> float | None:
-        """The best throughput of an engine at the larger batch over that at the smaller."""
-        best = [
-            max((run.tokens_per_s or 0.0 for run in self.found.runs if _is(run, role, size)), default=0.0)
-            for size in (smaller, larger)
-        ]
-        return best[1] / best[0] if min(best) > 0 else None
+        larger = saturated_at(self.found.runs)
+        if larger is not None and larger <= self._most:
+            self._most = larger
+            if any(run.cell.sequences > larger for run in self.found.runs):
+                self._cut(f"more than {larger} sequences from the second round on: no engine gains there")
 
     def _cut(self, words: str) -> None:
         if words not in self.found.cut:
@@ -281,10 +227,6 @@ def _rate(sequences: int, steps: Steps | None, tokens: int, request_steps: int) 
     if steps is None or not request_steps:
         return None
     return sequences * tokens / request_steps / steps.step_s
-
-
-def _is(run: CellRun, role: Role, sequences: int) -> bool:
-    return run.cell.engine is role and run.cell.sequences == sequences
 
 
 def _words(pair: Pair, round_: int, rounds: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import chain, count
 from pathlib import Path
 from typing import Final
 
@@ -16,6 +17,7 @@ from autoscaling.types import Role
 MEASUREMENT: Final = "measurement.json"
 PROFILE: Final = "profile.json"
 HTML: Final = "report.html"
+FOLDER: Final = "twinpool-bench"  # where all goes unless told otherwise
 MARKDOWN: Final = "report.md"
 
 
@@ -74,8 +76,21 @@ def read_prior(path: Path) -> Mapping[Role, StepCost]:
         raise StoreError(f"--prior {error}, or leave --prior out") from error
 
 
-def prepare_folder(folder: Path) -> None:
-    """Make the folder where all goes; raises StoreError before anything is measured."""
+def new_folder(base: Path = Path(FOLDER)) -> Path:
+    """`base`, or the first of `base`-2, `base`-3, ... that holds no measurement."""
+    numbered = (base.with_name(f"{base.name}-{number}") for number in count(2))
+    return next(one for one in chain((base,), numbered) if not (one / MEASUREMENT).exists())
+
+
+def prepare_folder(folder: Path, *, anew: bool) -> None:
+    """Make the folder where all goes; raises StoreError before anything is measured.
+
+    One that holds a measurement is refused to a new one.
+    """
+    if anew and (folder / MEASUREMENT).exists():
+        raise StoreError(
+            f"{folder}: holds a measurement already: name another folder with --out, or move that one away"
+        )
     try:
         folder.mkdir(parents=True, exist_ok=True)
         probe = folder / ".twinpool-bench"

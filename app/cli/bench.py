@@ -18,6 +18,7 @@ from app.bench.prompts import PromptsError, read_prompts
 from app.bench.run import Asked, measured
 from app.bench.store import (
     StoreError,
+    new_folder,
     prepare_folder,
     read_measurement,
     read_prior,
@@ -41,8 +42,12 @@ INTERRUPTED = 130  # as a shell says of a command that Ctrl-C ended
 
 def bench(
     out: Annotated[
-        Path, typer.Option(help="Folder for the measurement, the profile, the report and the engines' logs.")
-    ] = Path("twinpool-bench"),
+        Path | None,
+        typer.Option(
+            help="Folder for the measurement, the profile, the report and the engines' logs. "
+            "(default: twinpool-bench, twinpool-bench-2, ...; with --from that of the measurement)"
+        ),
+    ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Batches 1, 4, 16, K 0, 2, 4, two kinds of prompts; 10 minutes.")
     ] = False,
@@ -120,15 +125,17 @@ def bench(
                 }
             )
             found = read_measurement(again)
-            prepare_folder(out)
+            out = out or (again if again.is_dir() else again.parent)
+            prepare_folder(out, anew=False)
         else:
             options = Options(engine=engine, model=model, speculation=speculation, settings=settings)
             wanted = load(options)
             given = (
                 read_prompts(prompts, partial(console.print, markup=False)) if prompts is not None else None
             )
+            out = out or new_folder()
             asked = what_is_asked(wanted, given, live, out, quick, concurrency, lengths, rounds)
-            prepare_folder(out)
+            prepare_folder(out, anew=True)
             found = _measure(asked, wanted, console)
             write_measurement(out, found)
         outcome = conclude(found, out, former, accelerator_hour_price)

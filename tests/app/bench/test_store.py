@@ -9,6 +9,7 @@ import pytest
 
 from app.bench.store import (
     StoreError,
+    new_folder,
     prepare_folder,
     read_measurement,
     read_prior,
@@ -47,7 +48,7 @@ def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 
 def test_the_folder_is_made_and_nothing_else(tmp_path: Path) -> None:
     """Those above it too."""
-    prepare_folder(tmp_path / "a" / "b")
+    prepare_folder(tmp_path / "a" / "b", anew=True)
 
     assert [] == list((tmp_path / "a" / "b").iterdir())
 
@@ -56,7 +57,23 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     """Below a file there is none."""
     (tmp_path / "file").touch()
     with pytest.raises(StoreError, match="cannot be written: Not a directory: name another with --out"):
-        prepare_folder(tmp_path / "file" / "out")
+        prepare_folder(tmp_path / "file" / "out", anew=True)
+
+
+def test_a_measurement_is_never_replaced(tmp_path: Path) -> None:
+    """A folder that holds one is refused, or passed over for the next free one; reports may go there."""
+    base = tmp_path / "bench"
+    assert base == new_folder(base)
+    for name in ("bench", "bench-2"):
+        (tmp_path / name).mkdir()
+        write_measurement(tmp_path / name, measurement())
+
+    assert tmp_path / "bench-3" == new_folder(base)
+    with pytest.raises(
+        StoreError, match="bench: holds a measurement already: name another folder with --out"
+    ):
+        prepare_folder(base, anew=True)
+    prepare_folder(base, anew=False)
 
 
 @pytest.mark.parametrize(

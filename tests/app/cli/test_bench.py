@@ -180,8 +180,8 @@ def test_a_broken_prior_is_refused_before_anything_is_measured(tmp_path: Path) -
 
 
 def test_a_former_measurement_is_reported_anew_with_a_prior(former: Path, tmp_path: Path) -> None:
-    """No engine is started; a profile of the first time can be the prior of the second."""
-    first = run("bench", "--from", str(former), "--out", str(former), "--json")
+    """No engine is started; in its own folder unless told; a profile can be the prior of the next."""
+    first = run("bench", "--from", str(former / "measurement.json"), "--json")
     profile = former / "profile.json"
     again = run("bench", "--from", str(former), "--prior", str(profile), "--out", str(tmp_path / "two"))
 
@@ -190,6 +190,16 @@ def test_a_former_measurement_is_reported_anew_with_a_prior(former: Path, tmp_pa
     assert "engine serves" not in first.output + again.output
     assert read_profile((tmp_path / "two" / "profile.json").read_text(), "two").costs.keys() == {*Role}
     assert not (tmp_path / "two" / "measurement.json").exists()
+
+
+def test_a_measurement_is_not_replaced_by_another(former: Path) -> None:
+    """Exit code 2 before anything starts; it stays as it is."""
+    before = (former / "measurement.json").read_bytes()
+    result = run("bench", "--engine", "simulated", "--out", str(former))
+
+    assert 2 == result.exit_code
+    assert f"error: {former}: holds a measurement already: name another folder with --out" in result.stderr
+    assert before == (former / "measurement.json").read_bytes()
 
 
 def test_a_service_that_runs_is_only_a_note(tmp_path: Path) -> None:

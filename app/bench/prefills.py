@@ -1,0 +1,49 @@
+"""Measure what a prompt costs: one that nobody has seen at a time, on both engines at once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from app.bench.batches import Batches
+from app.bench.engine_process import EngineProcess
+from app.bench.prompts import Prompt
+from autoscaling.profiling.measured import PrefillRun
+from autoscaling.types import Role
+
+ROOM: Final = 64  # tokens that a document and its frame may be longer than wanted
+CHARACTERS: Final = 4  # of a token, about
+
+
+class Prefills:
+    """Documents of the wanted lengths, each another one."""
+
+    def __init__(
+        self, engines: Mapping[Role, EngineProcess], batches: Batches, tokens: Sequence[int]
+    ) -> None:
+        most = min(engine.capabilities.max_model_len for engine in engines.values())
+        self._engines = engines
+        self._batches = batches
+        self._tokens = [length for length in tokens if length + ROOM <= most]
+        self._documents = 0
+
+    async def measure(self, prompts: Sequence[Prompt], round_: int) -> list[PrefillRun]:
+        """One round; the documents are made of the prompts' texts."""
+        found = []
+        for length in self._tokens:
+            self._documents += 1
+            document = {"messages": [{"role": "user", "content": self._document(prompts, length)}]}
+            prompt = Prompt(f"document-{self._documents}", "document", document, "long")
+            await asyncio.gather(*(engine.take() for engine in self._engines.values()))
+            await asyncio.gather(*(self._batches.send(one, [prompt], 1) for one in self._engines.values()))
+            for role, engine in self._engines.items():
+                ended = (await engine.take()).finished
+                found += [PrefillRun(role, round_, one.prompt_tokens, one.prefill_s) for one in ended]
+        return found
+
+    def _document(self, prompts: Sequence[Prompt], tokens: int) -> str:
+        texts = [str(prompt.body["messages"][-1]["content"]) for prompt in prompts]
+        at = self._documents % len(texts)
+        text = f"Document {self._documents}.\n" + "\n".join(texts[at:] + texts[:at])
+        return text[: CHARACTERS * tokens]
