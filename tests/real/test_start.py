@@ -20,7 +20,11 @@ pytestmark = [pytest.mark.real, pytest.mark.timeout(300)]
             ["speculative pool", "engine.speculative_config"],
             marks=pytest.mark.long,
         ),
-        ('{"method": "ngram", "num_speculative_tokens": 4, "lookup_max": 4}', ["speculative_config"]),
+        pytest.param(
+            '{"method": "ngram", "num_speculative_tokens": 4, "lookup_max": 4}',
+            ["speculative_config"],
+            marks=pytest.mark.long,
+        ),
         ('{"method": "draft_model", "model": "/no/draft"}', ["/no/draft", "mend"]),
     ],
 )

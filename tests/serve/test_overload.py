@@ -151,6 +151,7 @@ def settled(service: Service) -> dict[Any, float]:
         found = newer
 
 
+@pytest.mark.long
 def test_metrics_of_processes_that_come_and_go(small: Service) -> None:
     """Cases F2, F6: two ingresses that are replaced and a replica that is killed take no count away.
 
