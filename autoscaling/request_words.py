@@ -14,7 +14,7 @@ ROUTES: Mapping[RouteReason, str] = {
     RouteReason.TIER_BATCH: "the plain pool is the batch tier's own",
     RouteReason.DRAFTABLE: "drafts are predicted to pay, and the speculative pool had room above its reserve",
     RouteReason.SPILL: "the pool that it prefers had no room inside the objective, and this one had",
-    RouteReason.BACKFILL: "the plain pool had no room, and the speculative one had some to spare",
+    RouteReason.BACKFILL: "the plain pool was full or slower, and the speculative one had room to spare",
     RouteReason.POOL_UNAVAILABLE: "no replica of the pool that it prefers took work",
     RouteReason.CAPABILITY: "the pool that it prefers refuses a parameter of the request",
     RouteReason.PINNED_BY_CALLER: "the caller named the pool",
@@ -22,6 +22,7 @@ ROUTES: Mapping[RouteReason, str] = {
 # What became of each pool in the decision; written by the ingress.
 POOLS: Mapping[str, str] = {
     "chosen": "taken",
+    "slower": "not needed: the other one is predicted to take less time per token",
     "not_preferred": "not needed: the other one comes first for such a request, and was good enough",
     "no_replica": "no replica took work",
     "refuses_parameter": "it refuses a parameter of the request",

@@ -76,7 +76,8 @@ def limits_from(policy: PolicyInForce) -> dict[Role, LimitsFrom]:
 def measured_limit(role: Role, tpot_s: float | None, profile: Profile | None) -> int | None:
     """The largest batch of a pool that keeps an objective and whose context fits; None when unmeasured.
 
-    Never below 1: a pool that misses its objective with one sequence still has to serve.
+    None as well when not even one sequence keeps it: a promise that is broken anyway must not take the room
+    of everybody, which would break the other promises too.
     """
     cost = None if profile is None else profile.costs.get(role)
     if profile is None or cost is None or tpot_s is None:
@@ -86,8 +87,8 @@ def measured_limit(role: Role, tpot_s: float | None, profile: Profile | None) ->
         return None
     most, fit = LARGEST_BATCH, profile.kv_cache_tokens.get(role)
     if fit is not None and profile.context_tokens > 0:
-        most = min(most, int(fit / profile.context_tokens))
-    return max(1, largest_batch(cost, tpot_s, profile.context_tokens, tokens, most))
+        most = max(1, min(most, int(fit / profile.context_tokens)))
+    return largest_batch(cost, tpot_s, profile.context_tokens, tokens, most) or None
 
 
 def _with_pools(

@@ -40,11 +40,12 @@ def _guard() -> None:
     if "vllm" not in sys.modules:
         return  # vLLM imports itself before its plugins
     try:
-        from deployments import vllm_draft_length  # noqa: PLC0415  # in a child only
+        from deployments import vllm_draft_length, vllm_synthetic_acceptance  # noqa: PLC0415  # in a child only
         from deployments.vllm_guards import guard_top_k_under_speculation  # noqa: PLC0415
 
         guard_top_k_under_speculation()
         vllm_draft_length.register()
+        vllm_synthetic_acceptance.register()
     except (ImportError, AttributeError) as error:
         sys.stderr.write(f"twinpool: vLLM is not as expected, a guard is left out: {error}\n")
 

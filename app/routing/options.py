@@ -25,6 +25,7 @@ class Option:
     in_time: bool = False  # must be predicted to meet the tier's objective
     guest: bool = False  # must leave the interactive objective, and go soon
     only: bool = False  # nothing else can serve the request
+    yields: bool = False  # to the next way where that is predicted to be sooner
 
     @property
     def room_is_enough(self) -> bool:
@@ -42,7 +43,7 @@ USUAL: Final[Mapping[Tier, tuple[Option, ...]]] = {
         Option(Role.SPECULATIVE, RouteReason.SPILL, reserved=True, in_time=True),
     ),
     Tier.BATCH: (
-        Option(Role.PLAIN, RouteReason.TIER_BATCH),
+        Option(Role.PLAIN, RouteReason.TIER_BATCH, yields=True),
         Option(Role.SPECULATIVE, RouteReason.BACKFILL, reserved=True, guest=True),
     ),
 }

@@ -10,6 +10,7 @@ class Verdict(StrEnum):
 
     CHOSEN = "chosen"
     NOT_PREFERRED = "not_preferred"  # an earlier choice was good enough
+    SLOWER = "slower"  # it would do, and the other one answers sooner
     PINNED_ELSEWHERE = "pinned_elsewhere"
     NO_REPLICA = "no_replica"  # none takes work
     REFUSES_PARAMETER = "refuses_parameter"

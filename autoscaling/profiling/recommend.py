@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -52,7 +53,8 @@ def policy_values(
 ) -> tuple[PolicyValue, ...]:
     """Limits per replica that keep the objectives, in seconds per token, with the table's K.
 
-    `most` is what each engine runs at once.  Nothing where a fit is not accepted or nothing is promised.
+    `most` is what each engine runs at once.  Nothing where a fit is not accepted or nothing is promised; of a
+    promise that not even one sequence keeps, one that it does.
     """
     found = []
     tables = {Role.SPECULATIVE: table, Role.PLAIN: (TableRow(1, most[Role.PLAIN], 0),)}
@@ -60,11 +62,21 @@ def policy_values(
         fit, tpot_s = fits.get(role), objectives.get(tier)
         if fit is None or not fit.accepted or tpot_s is None:
             continue
-        batch = _largest_in_time(fit.cost, gains, tables[role], tpot_s, context_tokens)
-        limit = max(1, batch)
+        limit = _largest_in_time(fit.cost, gains, tables[role], tpot_s, context_tokens)
+        if limit == 0:
+            alone_s = _token_s(fit.cost, gains, tables[role][0], 1, context_tokens)
+            found.append(
+                PolicyValue(
+                    f"spec.objectives.{tier}.tpotSeconds",
+                    math.ceil(1000 * alone_s) / 1000,
+                    f"not even one sequence keeps {1000 * tpot_s:g} ms per token of {tier}, so it sets no "
+                    "limit: this much it takes alone; promise that or more, or use a faster machine",
+                )
+            )
+            continue
         found.append(
             PolicyValue(
-                f"spec.pools.{role}.limits.softInflight", limit, _words(batch, tpot_s, tier, most[role])
+                f"spec.pools.{role}.limits.softInflight", limit, _words(limit, tpot_s, tier, most[role])
             )
         )
         if role is Role.SPECULATIVE and limit <= RESERVE:
@@ -84,18 +96,22 @@ def _largest_in_time(
 ) -> int:
     """The most sequences up to which every batch keeps the objective; 0 when not even one does."""
     for row in table:
-        gain = gains[row.draft_length] if row.draft_length else NO_DRAFTS
-        at_length = cost_at(cost, row.draft_length, gain)
         for sequences in range(row.first, row.last + 1):
-            if step_s(at_length, sequences, context_tokens) / gain.tokens > tpot_s:
+            if _token_s(cost, gains, row, sequences, context_tokens) > tpot_s:
                 return sequences - 1
     return table[-1].last if table else 0
 
 
+def _token_s(
+    cost: StepCost, gains: Mapping[int, Gain], row: TableRow, sequences: int, context_tokens: float
+) -> float:
+    """Seconds per token of each sequence, at the K of a row."""
+    gain = gains[row.draft_length] if row.draft_length else NO_DRAFTS
+    return step_s(cost_at(cost, row.draft_length, gain), sequences, context_tokens) / gain.tokens
+
+
 def _words(batch: int, tpot_s: float, tier: Tier, most: int) -> str:
     kept = f"{1000 * tpot_s:g} ms per token of {tier}"
-    if batch == 0:
-        return f"not even one sequence keeps {kept}: promise more time, or use a faster machine"
     subject = "1 sequence keeps" if batch == 1 else f"{batch} sequences keep"
     return f"{subject} {kept}" + ("; the engine runs no more at once" if batch == most else "")
 

@@ -9,6 +9,7 @@ import logging.handlers
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -130,3 +131,39 @@ def test_a_step_without_drafts_takes_top_k() -> None:
     assert [0.5, 0.5, 1.0, 1.0, 1.0] == spread(
         temperature, cumulated, 5, replace_from=0, replace_to=1
     ).tolist()
+
+
+def test_prescribed_acceptance_on_the_cpu() -> None:
+    """vLLM refuses it there; ours accepts by the rates, and gives everything else to vLLM's own."""
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("vllm")
+    from vllm.utils import cpu_triton_utils
+
+    from deployments import vllm_synthetic_acceptance
+
+    def tokens(kernel: Any, *, synthetic: bool) -> list[list[int]]:
+        """Three requests with 2, 0 and 3 drafts, the last of them padded."""
+        into = torch.full((3, 4), -1, dtype=torch.int32)
+        kernel(
+            into,
+            torch.tensor([2, 2, 5], dtype=torch.int32),
+            torch.tensor([11, 12, 31, 32, -1], dtype=torch.int32),
+            torch.tensor([11, 13, 31, 32, 39]),
+            torch.tensor([[91], [92], [93]]),
+            None,
+            3,
+            torch.tensor([0.2, 0.4, 0.1, 0.1, 0.1], dtype=torch.float64),
+            torch.tensor([0.5, 0.5, 0.5]) if synthetic else None,
+            SYNTHETIC_MODE=synthetic,
+        )
+        return into.tolist()
+
+    original = cpu_triton_utils._rejection_greedy_sample_kernel_impl
+    if not getattr(original, "synthetic", False):
+        with pytest.raises(AssertionError):  # when this passes, ours can go
+            tokens(original, synthetic=True)
+    for _ in range(2):
+        vllm_synthetic_acceptance.register()
+    kernel = cpu_triton_utils._rejection_greedy_sample_kernel_impl
+    assert [[11, 12, 91, -1], [92, -1, -1, -1], [31, 32, 39, -1]] == tokens(kernel, synthetic=True)
+    assert [[11, 13, -1, -1], [92, -1, -1, -1], [31, 32, 39, -1]] == tokens(kernel, synthetic=False)

@@ -88,6 +88,7 @@ def test_what_waiting_cannot_change() -> None:
     assert set(Verdict) - PASSING == {
         Verdict.CHOSEN,
         Verdict.NOT_PREFERRED,
+        Verdict.SLOWER,
         Verdict.PINNED_ELSEWHERE,
         Verdict.NO_REPLICA,
         Verdict.REFUSES_PARAMETER,
