@@ -13,7 +13,6 @@ import asyncio
 import sys
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import psutil
@@ -74,12 +73,13 @@ def drafts_for(plan: Plan, eagle: Path | None, console: Console) -> Drafts:
 async def measure(plan: Plan, drafts: Drafts, records: Records, console: Console) -> None:
     """Start the engines, measure, stop them whatever happens.  Raises BenchError."""
     progress = Progress(console, expected_s(plan, records.found))
-    with TemporaryDirectory(prefix="twinpool-bench-") as folder:
-        fleet = Fleet(EngineProcess.start, Path(folder), lambda text: _say(console, text), cores())
-        try:
-            await Bench(plan, drafts, fleet, calibrate, records, progress.step).run()
-        finally:
-            await fleet.stop()
+    logs = records.path.with_name(f"{records.path.stem}-logs")  # they outlive a run that fails
+    logs.mkdir(parents=True, exist_ok=True)
+    fleet = Fleet(EngineProcess.start, logs, lambda text: _say(console, text), cores())
+    try:
+        await Bench(plan, drafts, fleet, calibrate, records, progress.step).run()
+    finally:
+        await fleet.stop()
 
 
 def found_by(plan: Plan, found: Found, results: Path) -> Run:

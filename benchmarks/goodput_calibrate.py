@@ -14,15 +14,14 @@ from app.bench.prompts import built_in
 from app.bench.run import fingerprint
 from autoscaling.profiling.analyse import analyse
 from autoscaling.profiling.cost_fit import FitError
+from autoscaling.profiling.homes import Load
 from autoscaling.profiling.measured import EngineFacts, Measurement
-from autoscaling.profiling.two_pools import Load
 from autoscaling.types import Role, Tier
 from benchmarks.errors import BenchError
 from benchmarks.goodput_engines import Engine, Say
 from benchmarks.goodput_plan import (
     BATCH_STREAMS,
     BATCH_TOKENS,
-    IN_FORCE_S,
     INTERACTIVE_TOKENS,
     RATE_PER_S,
     TTFT_S,
@@ -37,6 +36,7 @@ from benchmarks.goodput_rules import Calibrated
 BATCHES: Final = (1, 4, 16)
 WORKLOADS: Final = ("chat", "copy")
 ROUNDS: Final = 2
+ATTEMPTS: Final = 3  # as often the rounds are measured, until the fits pass their gate
 
 
 class _Quiet:
@@ -64,15 +64,21 @@ async def calibrate(method: Method, longest: int, speculative: Engine, plain: En
     try:
         one = Measuring(engines, built_in(plan.workloads), plan, _Quiet(say), greedy=method.synthetic)
         await one.warm_up()
-        await one.run(plan.lengths)
-        made = measurement_of(method, plan, engines, one.found, time.monotonic() - began)
-        findings = analyse(made, None, {Tier.INTERACTIVE: IN_FORCE_S}, load(), batch="chat")
+        for _ in range(ATTEMPTS):
+            await one.run(plan.lengths)
+            made = measurement_of(method, plan, engines, one.found, time.monotonic() - began)
+            findings = analyse(made, None, {}, load(), batch="chat")
+            poor = [fit for fit in findings.fits.values() if not fit.accepted]
+            if not poor:
+                return calibrated(findings, longest)
+            for fit in poor:
+                say(f"the fit of the {fit.role} engine is poor, more is measured: {fit.refused_because}")
     except (BenchEngineError, FitError) as error:
         raise BenchError(f"calibration of {method.in_words}: {error}") from error
-    for fit in findings.fits.values():
-        if not fit.accepted:
-            say(f"the fit of the {fit.role} engine is poor: {fit.refused_because}")
-    return calibrated(findings, longest)
+    raise BenchError(
+        f"calibration of {method.in_words}: no fit was good enough after {ATTEMPTS * ROUNDS} rounds: "
+        "run it again with nothing else on the machine"
+    )
 
 
 def load() -> Load:

@@ -12,6 +12,7 @@ from autoscaling.types import Tier
 from benchmarks.goodput_load import Sent
 from benchmarks.goodput_plan import (
     CONDITIONS,
+    IN_FORCE_S,
     SURE_WIN,
     TPOTS_S,
     TTFT_S,
@@ -20,8 +21,8 @@ from benchmarks.goodput_plan import (
     Condition,
     Configuration,
     Method,
-    RoutingKind,
     Window,
+    ours_at,
 )
 from benchmarks.goodput_rules import Calibrated
 from benchmarks.intervals import Interval, mean, ratio
@@ -123,12 +124,13 @@ def over(one: Sequence[Block], other: Sequence[Block], tpot_s: float) -> Interva
 
 
 def comparisons(blocks: Sequence[Block], found: Mapping[Method, Calibrated]) -> list[Compared]:
-    """Every method at every objective; what was not predicted or not measured is left out."""
+    """Every method at every objective that our rules obey; what was not predicted or measured is left out."""
     return [
         compared
         for method, calibrated in found.items()
         for predicted in calibrated.predicted
-        if (compared := _compare(blocks, method, predicted.tpot_s, predicted.answer, predicted.margin))
+        if predicted.tpot_s in IN_FORCE_S
+        and (compared := _compare(blocks, method, predicted.tpot_s, predicted.answer, predicted.margin))
         is not None
     ]
 
@@ -136,8 +138,12 @@ def comparisons(blocks: Sequence[Block], found: Mapping[Method, Calibrated]) -> 
 def _compare(
     blocks: Sequence[Block], method: Method, tpot_s: float, answer: PoolAnswer, margin: float
 ) -> Compared | None:
-    measured = {one: found for one in CONDITIONS if (found := of(blocks, method, one))}
-    ours = Condition(LAID[answer], RoutingKind.OURS)
+    measured = {
+        one: found
+        for one in CONDITIONS
+        if one.in_force_s in (None, tpot_s) and (found := of(blocks, method, one))
+    }
+    ours = ours_at(LAID[answer], tpot_s)
     if ours not in measured:
         return None
     height = {
@@ -146,7 +152,7 @@ def _compare(
     rivals = {one: height[one] for one in measured if one != ours and height[one] > 0}
     each = {one: over(measured[ours], measured[one], tpot_s) for one in rivals}
     best = max(rivals, key=lambda one: rivals[one], default=None)
-    two = Condition(Configuration.TWO_POOLS, RoutingKind.OURS)
+    two = ours_at(Configuration.TWO_POOLS, tpot_s)
     single = [height[one] for one in measured if one.configuration is not Configuration.TWO_POOLS]
     return Compared(
         method,

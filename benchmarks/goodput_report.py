@@ -22,6 +22,7 @@ from benchmarks.goodput_plan import (
     TABLE_AT,
     TPOTS_S,
     TTFT_S,
+    UNMEASURED_LIMIT,
     WEIGHT,
     WIN,
     Method,
@@ -152,7 +153,8 @@ def _method_text(plan: Plan) -> str:
         batch=BATCH_TOKENS,
         ttft=TTFT_S,
         tpots=", ".join(f"{1000 * one:.0f}" for one in TPOTS_S),
-        in_force=1000 * IN_FORCE_S,
+        in_force=", ".join(f"{1000 * one:.0f}" for one in IN_FORCE_S),
+        unmeasured=UNMEASURED_LIMIT,
         weight=WEIGHT,
         most=MAX_NUM_SEQS,
         limit=BATCH_SLOT_LIMIT,
@@ -177,8 +179,10 @@ Batch tokens count by time: of an answer's tokens, by the engine's usage, the sh
 An interactive answer is in time when its first token came within {ttft:g} s of its arrival, wait included,
 and its mean time per later token within the objective; one that was refused or failed is not.
 The same answers are judged at {tpots} ms per token.
-Our rules obey {in_force:g} ms in every condition; up to {most} sequences run in an engine.
-New work is welcome at slot 1 up to {limit}, and at slot 0 while the profile predicts the objective there.
+Our rules obey {in_force} ms, each in conditions of its own, and are compared at that objective.
+Up to {most} sequences run in an engine.
+New work is welcome at slot 1 up to {limit}, and at slot 0 while the profile predicts the objective there,
+or up to {unmeasured} where not even one sequence is predicted to keep it.
 Of slot 0, {reserve} sequences are kept for interactive requests.
 A K table counts for the rules as its K at {at} sequences.
 Goodput is {weight:g} x interactive tokens in time + batch tokens, per second.

@@ -18,13 +18,13 @@ from benchmarks.goodput_plan import (
     BATCH_DEADLINE_S,
     BATCH_SLOT_LIMIT,
     BATCH_TOKENS,
-    IN_FORCE_S,
     INTERACTIVE_DEADLINE_S,
     INTERACTIVE_TOKENS,
     MAX_NUM_SEQS,
     RESERVE,
     TABLE_AT,
     TTFT_S,
+    UNMEASURED_LIMIT,
     Configuration,
 )
 from benchmarks.goodput_requests import prompt_tokens
@@ -81,20 +81,20 @@ def lengths_of(configuration: Configuration, slot: int, found: Calibrated) -> tu
     return found.table
 
 
-def slots(configuration: Configuration, found: Calibrated) -> tuple[Slot, Slot]:
-    """Both slots of a configuration."""
+def slots(configuration: Configuration, found: Calibrated, in_force_s: float) -> tuple[Slot, Slot]:
+    """Both slots of a configuration while our rules obey an objective."""
     made = []
     for index, role in enumerate(SLOT_ROLES):
         lengths = lengths_of(configuration, index, found)
         lies = Role.PLAIN if lengths is None else Role.SPECULATIVE
         slot = Slot(role, lies, lengths or (0,) * (MAX_NUM_SEQS + 1), BATCH_SLOT_LIMIT)
-        made.append(replace(slot, limit=_limit(slot, found)) if index == 0 else slot)
+        made.append(replace(slot, limit=_limit(slot, found, in_force_s)) if index == 0 else slot)
     return made[0], made[1]
 
 
-def rules_of(configuration: Configuration, found: Calibrated) -> RoutingRules:
+def rules_of(configuration: Configuration, found: Calibrated, in_force_s: float) -> RoutingRules:
     """The rules: the objective in force, and what engines as these cost and gain."""
-    both = slots(configuration, found)
+    both = slots(configuration, found, in_force_s)
     batch, interactive = prompt_tokens(Tier.BATCH), prompt_tokens(Tier.INTERACTIVE)
     speeds = {
         Role.SPECULATIVE: PoolSpeed(answer_tokens=INTERACTIVE_TOKENS, prompt_tokens=interactive),
@@ -103,7 +103,7 @@ def rules_of(configuration: Configuration, found: Calibrated) -> RoutingRules:
     length = both[0].lengths[TABLE_AT[0]]
     return RoutingRules(
         tiers={
-            Tier.INTERACTIVE: TierRules(TTFT_S, IN_FORCE_S, INTERACTIVE_DEADLINE_S, max_waiting=64),
+            Tier.INTERACTIVE: TierRules(TTFT_S, in_force_s, INTERACTIVE_DEADLINE_S, max_waiting=64),
             Tier.BATCH: TierRules(deadline_s=BATCH_DEADLINE_S, max_waiting=1024),
         },
         reserve=RESERVE,
@@ -114,16 +114,16 @@ def rules_of(configuration: Configuration, found: Calibrated) -> RoutingRules:
     )
 
 
-def _limit(slot: Slot, found: Calibrated) -> int:
-    """The largest batch that keeps the objective in force with the mean gain; at least 1."""
+def _limit(slot: Slot, found: Calibrated, in_force_s: float) -> int:
+    """The largest batch that keeps the objective in force with the mean gain, as a profile sets it."""
     cost = found.costs[slot.lies]
     kept = [
         size
         for size in range(1, MAX_NUM_SEQS + 1)
         if tpot_s(at(cost, slot.lengths[size]), size, found.context_tokens, found.gain(slot.lengths[size]))
-        <= IN_FORCE_S
+        <= in_force_s
     ]
-    return max(kept, default=1)
+    return max(kept, default=UNMEASURED_LIMIT)
 
 
 def _cost(slot: Slot, sequences: int, found: Calibrated) -> StepCost:

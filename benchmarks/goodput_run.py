@@ -10,7 +10,7 @@ from benchmarks.errors import BenchError
 from benchmarks.goodput_engines import LONGEST, Drafts, Engine, Fleet
 from benchmarks.goodput_figures import Block
 from benchmarks.goodput_load import run_load
-from benchmarks.goodput_plan import Condition, Method, Plan, RoutingKind, order
+from benchmarks.goodput_plan import Condition, Method, Plan, order
 from benchmarks.goodput_records import Calibration, Found, LeftOut, Records
 from benchmarks.goodput_routing import LeastLoaded, Ours, Router, slot_seed
 from benchmarks.goodput_rules import Calibrated, rules_of, slots
@@ -96,11 +96,16 @@ class Bench:
 
 def _router(condition: Condition, index: int, found: Calibrated, engines: tuple[Engine, ...]) -> Router:
     seed = slot_seed(index, condition.name)
-    if condition.routing is RoutingKind.LEAST_LOADED:
+    configuration, in_force_s = condition.configuration, condition.in_force_s
+    if in_force_s is None:
         return LeastLoaded(seed)
-    configuration = condition.configuration
     capabilities = [one.capabilities for one in engines]
-    return Ours(slots(configuration, found), capabilities, rules_of(configuration, found), seed)
+    return Ours(
+        slots(configuration, found, in_force_s),
+        capabilities,
+        rules_of(configuration, found, in_force_s),
+        seed,
+    )
 
 
 def expected_s(plan: Plan, found: Found) -> float:

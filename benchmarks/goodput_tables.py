@@ -138,14 +138,19 @@ def gain_words(found: Calibrated) -> str:
 
 def words(condition: Condition) -> str:
     """A condition in words."""
-    return f"{condition.configuration.value}, {condition.routing.value}"
+    return f"{condition.configuration.value}, {_routing(condition)}"
+
+
+def _routing(condition: Condition) -> str:
+    obeyed = "" if condition.in_force_s is None else f" at {1000 * condition.in_force_s:.0f} ms"
+    return f"{condition.routing.value}{obeyed}"
 
 
 def _rows(
     blocks: Sequence[Block], method: Method, cells: Callable[[Sequence[Block]], list[str]]
 ) -> list[list[str]]:
     return [
-        [one.configuration.value, one.routing.value, *cells(some)]
+        [one.configuration.value, _routing(one), *cells(some)]
         for one in CONDITIONS
         if (some := of(blocks, method, one))
     ]

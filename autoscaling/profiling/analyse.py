@@ -20,12 +20,13 @@ from autoscaling.profiling.gains import (
     steps_of,
     survivals_of,
 )
+from autoscaling.profiling.homes import Engine, Load, plain_engine
 from autoscaling.profiling.losses import drafting_s, kv_loss
 from autoscaling.profiling.measured import Measurement
 from autoscaling.profiling.notes import notes
 from autoscaling.profiling.recommend import draft_table, policy_values
 from autoscaling.profiling.speedups import frontier, k0_tax, speed_ups
-from autoscaling.profiling.two_pools import Engine, Load, plain_engine, predict_grid
+from autoscaling.profiling.two_pools import predict_grid
 from autoscaling.routing_rules import StepCost
 from autoscaling.step_cost import step_s
 from autoscaling.types import Role, Tier

@@ -16,7 +16,17 @@ from benchmarks.errors import BenchError
 from benchmarks.goodput_engines import Drafts, Fleet, speculation
 from benchmarks.goodput_figures import comparisons, figures
 from benchmarks.goodput_load import run_load
-from benchmarks.goodput_plan import CONDITIONS, FULL, Condition, Configuration, Method, Plan, Window, order
+from benchmarks.goodput_plan import (
+    CONDITIONS,
+    FULL,
+    Condition,
+    Configuration,
+    Method,
+    Plan,
+    Window,
+    order,
+    ours_at,
+)
 from benchmarks.goodput_plan import RoutingKind as Kind
 from benchmarks.goodput_records import Found, Records
 from benchmarks.goodput_requests import Wanted, arrivals, batch_stream, interactive_decks
@@ -25,7 +35,7 @@ from benchmarks.goodput_rules import lengths_of, per_token, rules_of, slots
 from benchmarks.goodput_run import Bench, expected_s
 from tests.benchmarks.goodput_fake import TABLE, Fakes, calibrate, calibrated, capabilities
 
-TWO = Condition(Configuration.TWO_POOLS, Kind.OURS)
+TWO = ours_at(Configuration.TWO_POOLS, 0.05)
 TINY = Plan(
     rounds=2,
     window=Window(warm_s=0.2, measured_s=0.5, tail_s=0.2, rate_per_s=8.0),
@@ -33,7 +43,7 @@ TINY = Plan(
     conditions=(
         TWO,
         Condition(Configuration.ALL_PLAIN, Kind.LEAST_LOADED),
-        Condition(Configuration.ONE_POOL_TABLE, Kind.OURS),
+        ours_at(Configuration.ONE_POOL_TABLE, 0.05),
     ),
 )
 
@@ -47,11 +57,11 @@ def chat(tier: Tier, number: int = 0) -> Wanted:
 
 
 def ours(configuration: Configuration = Configuration.TWO_POOLS) -> Ours:
-    """Our routing over a configuration's slots."""
+    """Our routing over a configuration's slots, at 50 ms."""
     found = calibrated()
-    lies = [slot.lies for slot in slots(configuration, found)]
+    lies = [slot.lies for slot in slots(configuration, found, 0.05)]
     engines = [capabilities(role) for role in lies]
-    return Ours(slots(configuration, found), engines, rules_of(configuration, found), "seed")
+    return Ours(slots(configuration, found, 0.05), engines, rules_of(configuration, found, 0.05), "seed")
 
 
 # --- plan and requests
@@ -64,17 +74,17 @@ def test_every_two_rounds_each_condition_has_the_same_mean_place() -> None:
         for index in (first, first + 1):
             for place, one in enumerate(order(CONDITIONS, index)):
                 places[one.name] += place
-        assert {7} == set(places.values())
+        assert {15} == set(places.values())
 
 
-def test_over_sixteen_rounds_each_condition_is_twice_at_each_place() -> None:
+def test_over_32_rounds_each_condition_is_twice_at_each_place() -> None:
     """And in the even ones of them once after each other one."""
-    places = Counter((one, at) for index in range(16) for at, one in enumerate(order(CONDITIONS, index)))
-    rounds = [order(CONDITIONS, index) for index in range(0, 16, 2)]
+    places = Counter((one, at) for index in range(32) for at, one in enumerate(order(CONDITIONS, index)))
+    rounds = [order(CONDITIONS, index) for index in range(0, 32, 2)]
     after = Counter(pair for found in rounds for pair in pairwise(found))
 
-    assert (64, {2}) == (len(places), set(places.values()))
-    assert (56, {1}) == (len(after), set(after.values()))
+    assert (256, {2}) == (len(places), set(places.values()))
+    assert (240, {1}) == (len(after), set(after.values()))
 
 
 def test_arrivals_of_a_round_differ_only_in_what_is_cached() -> None:
@@ -142,23 +152,24 @@ def test_configurations_lay_plain_and_speculative_engines() -> None:
 def test_the_limit_of_slot_0_is_what_its_own_engine_keeps_at_50_ms() -> None:
     """Plain: 30 + 1 ms each, K = 4: (18 + 1.5 ms each) / 2, so all 16 of both.
 
-    Where a step takes 45 + 1 ms each, five fit.
+    Where a step takes 45 + 1 ms each, five fit; at 20 ms not even one, so that the default limit stands.
     """
     found = calibrated()
     slow = replace(found, costs={**found.costs, Role.PLAIN: StepCost(0.045, 0.001)})
 
-    assert 16 == slots(Configuration.ALL_PLAIN, found)[0].limit
-    assert 16 == slots(Configuration.ALL_SPECULATIVE, found)[0].limit
-    assert 5 == slots(Configuration.ALL_PLAIN, slow)[0].limit
+    assert 16 == slots(Configuration.ALL_PLAIN, found, 0.05)[0].limit
+    assert 16 == slots(Configuration.ALL_SPECULATIVE, found, 0.05)[0].limit
+    assert 5 == slots(Configuration.ALL_PLAIN, slow, 0.05)[0].limit
+    assert 8 == slots(Configuration.ALL_PLAIN, slow, 0.02)[0].limit
     assert [16, 16] == [
-        slots(one, found)[1].limit for one in (Configuration.TWO_POOLS, Configuration.ALL_PLAIN)
+        slots(one, found, 0.05)[1].limit for one in (Configuration.TWO_POOLS, Configuration.ALL_PLAIN)
     ]
 
 
 def test_the_rules_know_the_engine_that_really_lies_at_a_slot() -> None:
     """Two plain engines cost and gain as such; a fixed K at slot 1 costs what its token costs."""
-    plain = rules_of(Configuration.ALL_PLAIN, calibrated())
-    fixed = rules_of(Configuration.ALL_SPECULATIVE, calibrated())
+    plain = rules_of(Configuration.ALL_PLAIN, calibrated(), 0.05)
+    fixed = rules_of(Configuration.ALL_SPECULATIVE, calibrated(), 0.05)
 
     assert {0.03} == {plain.costs[role].base_s for role in Role}
     assert {} == plain.tokens_per_step
@@ -268,8 +279,8 @@ async def test_a_run_measures_every_condition_of_every_round(tmp_path: Path) -> 
     assert {TABLE} == {table for one in fakes.engines for table in one.tables}
     assert 6 == len(found.blocks) == len(found.whole_rounds(Method.NGRAM, TINY.conditions))
     assert values["predicted_wins"] == 1.0
-    assert values["ngram_two_pools_ours_at_100_ms_attainment"] == 1.0
-    assert values["ngram_two_pools_ours_batch_tokens_per_s"] > 100
+    assert values["ngram_two_pools_ours_50_ms_at_100_ms_attainment"] == 1.0
+    assert values["ngram_two_pools_ours_50_ms_batch_tokens_per_s"] > 100
     plain = [block for block in found.blocks if block.condition.configuration is Configuration.ALL_PLAIN]
     assert {0, 1} == {one.slot for block in plain for one in block.sent}
 

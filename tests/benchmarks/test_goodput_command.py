@@ -53,7 +53,7 @@ def test_results_hold_the_curves_and_a_plot(tmp_path: Path) -> None:
     assert ["goodput-ngram.svg", "goodput.json", "goodput.md"] == sorted(
         one.name for one in tmp_path.iterdir()
     )
-    assert 120.0 == values["ngram_two_pools_ours_at_20_ms_goodput"]
+    assert 120.0 == values["ngram_two_pools_ours_50_ms_at_20_ms_goodput"]
     assert "(goodput-ngram.svg)" in (tmp_path / "goodput.md").read_text()
 
 

@@ -32,7 +32,16 @@ from benchmarks.goodput_figures import (
     targets,
 )
 from benchmarks.goodput_load import Sent
-from benchmarks.goodput_plan import CONDITIONS, FULL, TPOTS_S, Condition, Configuration, Method, Window
+from benchmarks.goodput_plan import (
+    CONDITIONS,
+    FULL,
+    TPOTS_S,
+    Condition,
+    Configuration,
+    Method,
+    Window,
+    ours_at,
+)
 from benchmarks.goodput_plan import RoutingKind as Kind
 from benchmarks.goodput_plot import plot
 from benchmarks.goodput_profile import calibrated as calibrated_by
@@ -45,9 +54,9 @@ from benchmarks.intervals import Interval
 from benchmarks.results import Verdict, judge
 from tests.benchmarks.goodput_fake import calibrated
 
-TWO = Condition(Configuration.TWO_POOLS, Kind.OURS)
-TABLE = Condition(Configuration.ONE_POOL_TABLE, Kind.OURS)
-PLAIN = Condition(Configuration.ALL_PLAIN, Kind.OURS)
+TWO = ours_at(Configuration.TWO_POOLS, 0.05)
+TABLE = ours_at(Configuration.ONE_POOL_TABLE, 0.05)
+PLAIN = ours_at(Configuration.ALL_PLAIN, 0.05)
 WINDOW = Window(warm_s=3.0, measured_s=20.0)
 
 
@@ -180,6 +189,19 @@ def test_a_rival_is_better_only_where_the_whole_interval_says_so() -> None:
     assert [TABLE] == one.worse_than
 
 
+def test_only_rules_that_obey_the_same_objective_are_rivals() -> None:
+    """At 50 ms those that obey 50 ms, and the least loaded slot, which obeys none."""
+    heights = {
+        TWO: (100.0, 100.0),
+        ours_at(Configuration.ALL_PLAIN, 0.1): (200.0, 200.0),
+        Condition(Configuration.ALL_PLAIN, Kind.LEAST_LOADED): (80.0, 80.0),
+    }
+    one = compared_of(heights)
+
+    assert Condition(Configuration.ALL_PLAIN, Kind.LEAST_LOADED) == one.best
+    assert 1.25 == one.two_over_one
+
+
 def test_what_the_profile_names_is_compared_only_where_it_was_measured() -> None:
     """Without its blocks there is nothing to say."""
     assert [] == comparisons(rounds({TABLE: (1.0,)}), found())
@@ -212,8 +234,8 @@ def test_figures_of_a_win() -> None:
         values["predicted_wins"],
         values["predicted_wins_measured"],
     )
-    assert 120.0 == values["ngram_two_pools_ours_batch_tokens_per_s"]
-    assert 100.0 == values["ngram_one_pool_table_ours_at_20_ms_goodput_high"]
+    assert 120.0 == values["ngram_two_pools_ours_50_ms_batch_tokens_per_s"]
+    assert 100.0 == values["ngram_one_pool_table_ours_50_ms_at_20_ms_goodput_high"]
     assert {Verdict.HOLDS} == set(judge(values, targets(values)).values())
 
 
@@ -282,7 +304,7 @@ def test_the_page_says_where_others_sold_more() -> None:
     assert [
         "ngram: its profile predicts that two pools win at 50 ms; "
         "at 0 of 1 they sold 1.10 x the best single pool or more.",
-        "ngram at 50 ms: one_pool_table, ours sold more for sure than two_pools, ours, "
+        "ngram at 50 ms: one_pool_table, ours at 50 ms sold more for sure than two_pools, ours at 50 ms, "
         "which the profile names.",
         "eagle was left out: no head.",
     ] == sentences(run)
@@ -309,7 +331,7 @@ def test_a_row_has_a_cell_for_every_objective() -> None:
     """Mean and interval of each."""
     (row,) = curve_rows(rounds({TWO: (100.0, 100.0)}), Method.NGRAM)
 
-    assert ["two_pools", "ours", *(["100.0 (100.0 to 100.0)"] * len(TPOTS_S))] == row
+    assert ["two_pools", "ours at 50 ms", *(["100.0 (100.0 to 100.0)"] * len(TPOTS_S))] == row
     assert ["-", "1.00"] == [with_interval(None), with_interval(Interval(1.0))]
 
 

@@ -335,3 +335,49 @@ def test_an_objective_that_no_pool_keeps_stands_against_none() -> None:
     costs = {role: StepCost(base_s=0.09, per_token_s=0.0005) for role in Role}
     rules = RoutingRules(tiers={Tier.INTERACTIVE: TierRules(tpot_s=0.045)}, costs=costs)
     assert ("s", "tier_interactive") == taken(INTERACTIVE, [spec(load=3), plain()], rules)
+
+
+# Plain 20.5 ms alone and 36 ms with 32; speculative 30.2 ms with 3 and with half as much per token.
+RELIEVED = replace(PROFILED, tokens_per_step={"mean": 2.0})
+GAINS = replace(BATCH, tokens_per_step=2.0)
+
+
+@pytest.mark.parametrize(
+    ("ask", "speculative", "other", "expected", "verdicts"),
+    [
+        (GAINS, 0, 0, ("p", "tier_batch"), ("not_preferred", "chosen")),  # 20.5 ms: nothing is slowed
+        (GAINS, 0, 10, ("p", "tier_batch"), ("not_preferred", "chosen")),  # 25.5 ms of 25.6
+        (GAINS, 0, 11, ("s", "backfill"), ("chosen", "slower")),  # 26 ms, and there 13.3
+        (GAINS, 5, 11, ("s", "backfill"), ("chosen", "slower")),  # 6 sequences: 19.5 ms
+        (GAINS, 6, 11, ("p", "tier_batch"), ("reserve_kept", "chosen")),
+        (replace(BATCH, tokens_per_step=1.0), 0, 11, ("p", "tier_batch"), ("slower", "chosen")),  # 26.5 ms
+        (replace(BATCH, tokens_per_step=1.0), 0, 31, ("s", "backfill"), ("chosen", "slower")),  # 36 ms
+        (replace(GAINS, max_tokens=2000), 0, 11, ("p", "tier_batch"), ("stay_too_long", "chosen")),
+        (STANDARD, 0, 31, ("p", "tier_standard"), ("not_preferred", "chosen")),
+    ],
+)
+def test_batch_relieves_a_plain_pool_that_is_slower(
+    ask: Ask, speculative: int, other: int, expected: tuple[str, str], verdicts: tuple[str, str]
+) -> None:
+    """From a quarter more time per token than alone, where the other pool takes less and all else stands."""
+    found = decided(ask, [spec(speculative), plain(other)], RELIEVED)
+
+    assert verdicts == words(found)
+    assert expected == taken(ask, [spec(speculative), plain(other)], RELIEVED)
+
+
+def test_batch_relieves_no_pool_where_interactive_requests_would_be_late() -> None:
+    """With a guest and the reserve filled 3 sequences take 15.75 ms, of which 15 are promised."""
+    tight = replace(RELIEVED, tiers={**TIERS, Tier.INTERACTIVE: TierRules(tpot_s=0.015)})
+
+    assert ("would_miss_tpot", "chosen") == words(decided(GAINS, [spec(), plain(31)], tight))
+
+
+def test_batch_relieves_only_where_both_costs_are_known() -> None:
+    """Last minute's times compare other requests; backfill off is off."""
+    for rules in (
+        MEASURED,
+        replace(RELIEVED, costs={Role.PLAIN: RELIEVED.costs[Role.PLAIN]}),
+        replace(RELIEVED, backfill=False),
+    ):
+        assert ("p", "tier_batch") == taken(GAINS, [spec(), plain(31)], rules)

@@ -12,10 +12,10 @@ from autoscaling.profile import read_profile
 from autoscaling.profiling.analyse import analyse, default_load
 from autoscaling.profiling.cost_fit import FitError
 from autoscaling.profiling.findings import Findings, PoolAnswer, TableRow, Verdict
+from autoscaling.profiling.homes import Load
 from autoscaling.profiling.measured import Measurement
 from autoscaling.profiling.notes import regime
 from autoscaling.profiling.profile_text import profile_text
-from autoscaling.profiling.two_pools import Load
 from autoscaling.routing_rules import StepCost
 from autoscaling.types import Role, Tier
 from tests.autoscaling.profiling.measurements import Kind, Truth, measured

@@ -6,20 +6,16 @@ import math
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autoscaling.profiling.findings import PoolAnswer
 from autoscaling.profiling.gains import NO_DRAFTS, Gain
+from autoscaling.profiling.homes import SPREAD, Engine, Load, batch_tokens_per_s, home, plain_engine
 from autoscaling.profiling.two_pools import (
-    Engine,
-    Load,
-    batch_tokens_per_s,
-    interactive_goodput,
-    open_answers,
-    plain_engine,
     predict,
     predict_grid,
+    ways,
 )
 from autoscaling.routing_rules import StepCost
 
@@ -41,6 +37,16 @@ def speculative(k0_tax_s: float) -> Engine:
     """Drafts that gain at few sequences; the engine is slower by so much even when it drafts nothing."""
     cost = replace(PLAIN, base_s=PLAIN.base_s + k0_tax_s, draft_s=0.002, draft_length=4)
     return Engine(cost, GAINS, GAINS)
+
+
+def interactive_goodput(engine: Engine, load: Load, tpot_s: float, spread: float = SPREAD) -> float:
+    """Of a home without guests."""
+    return home(engine, load).interactive_goodput(tpot_s, spread)
+
+
+def open_answers(engine: Engine, load: Load) -> float:
+    """At a home without guests."""
+    return home(engine, load).open_
 
 
 def test_open_answers_follow_from_littles_law() -> None:
@@ -130,8 +136,7 @@ def test_batch_has_the_best_length_of_its_engine() -> None:
 
 def test_two_pools_win_where_drafting_nothing_costs() -> None:
     """The batch home would lose a fifth of its tokens to an engine that drafts nothing, slowly."""
-    batch = replace(LOAD, batch_streams=40)
-    found = predict(plain_engine(PLAIN), speculative(0.015), batch, 0.020)
+    found = predict(plain_engine(PLAIN), speculative(0.015), LOAD, 0.020)
 
     assert PoolAnswer.TWO_POOLS == found.answer
     assert found.margin > 1.05
@@ -142,7 +147,7 @@ def test_two_pools_win_where_drafting_nothing_costs() -> None:
 
 def test_one_speculative_pool_is_enough_where_drafting_nothing_is_free() -> None:
     """The same engines without the tax: the K table does all that a second pool would."""
-    found = predict(plain_engine(PLAIN), speculative(0.0), replace(LOAD, batch_streams=40), 0.016)
+    found = predict(plain_engine(PLAIN), speculative(0.0), LOAD, 0.016)
 
     assert PoolAnswer.ONE_SPECULATIVE == found.answer
     assert pytest.approx(1.0, abs=0.05) == found.goodput[PoolAnswer.TWO_POOLS] / found.goodput[found.answer]
@@ -170,6 +175,7 @@ def test_a_tie_goes_to_the_simplest() -> None:
     )
 
 
+@settings(deadline=None, max_examples=40)  # each looks for the best number of guests thrice
 @given(st.floats(0.0, 0.02), st.floats(0.1, 4.0), st.integers(0, 64), st.floats(0.01, 0.2))
 def test_a_second_pool_has_to_bring_5_percent(tax_s: float, rate: float, streams: int, tpot_s: float) -> None:
     """Two pools only where no single one comes within 5 %; every answer is within 5 % of the best."""
@@ -180,9 +186,52 @@ def test_a_second_pool_has_to_bring_5_percent(tax_s: float, rate: float, streams
 
     assert 1.05 * found.goodput[found.answer] >= max(found.goodput.values())
     assert (found.answer is PoolAnswer.TWO_POOLS) == (found.goodput[PoolAnswer.TWO_POOLS] > 1.05 * single)
-    assert found.goodput[PoolAnswer.TWO_POOLS] == pytest.approx(
+    assert found.goodput[PoolAnswer.TWO_POOLS] >= (
         interactive_goodput(drafts, load, tpot_s) + batch_tokens_per_s(plain, load)
     )
+
+
+def test_the_best_number_of_guests_counts() -> None:
+    """Each of none to 12 beside the interactive ones; here neither none nor all."""
+    plain, drafts = plain_engine(PLAIN), speculative(0.005)
+    sold = []
+    for guests in range(13):
+        first = home(drafts, LOAD, guests)
+        at_first = first.interactive_goodput(0.025) + first.guest_tokens_per_s()
+        sold.append(at_first + batch_tokens_per_s(plain, LOAD, 12 - guests))
+
+    assert max(sold) == predict(plain, drafts, LOAD, 0.025).goodput[PoolAnswer.TWO_POOLS]
+    assert sold.index(max(sold)) not in (0, 12)
+
+
+def test_guests_in_numbers() -> None:
+    """Steps of 20 ms whatever is in them, and prompts for nothing: 50 tokens/s each, after a first step."""
+    found = home(plain_engine(FLAT), LOAD, 3)
+
+    assert pytest.approx(3 * 100 / (0.020 + 100 * 0.020)) == found.guest_tokens_per_s()
+    assert pytest.approx(1.0) == found.open_
+    assert 0.0 == home(plain_engine(FLAT), LOAD).guest_tokens_per_s()
+
+
+def test_guests_slow_interactive_answers() -> None:
+    """B = 50 x (0.021 + 0.001 (B + 3) + the prompts of B others at 0.2 ms and of 3 guests at 0.1 ms each)."""
+    found = home(plain_engine(PLAIN), LOAD, 3)
+
+    assert pytest.approx(50 * (0.021 + 0.003 + 0.0003) / (1 - 50 * 0.0012)) == found.open_
+    assert found.interactive_goodput(0.025) < home(plain_engine(PLAIN), LOAD).interactive_goodput(0.025)
+
+
+def test_an_engine_takes_no_more_guests_than_it_runs() -> None:
+    """At most 4 at once: 0 to 4 are tried; with 200 streams in steps of an eighth from 16 on."""
+    four = [one.first.guests for one in ways(plain_engine(PLAIN, most=4), plain_engine(PLAIN), LOAD)]
+    many = [
+        one.first.guests
+        for one in ways(plain_engine(PLAIN), plain_engine(PLAIN), replace(LOAD, batch_streams=200))
+    ]
+
+    assert [0, 1, 2, 3, 4] == four
+    assert [*range(17), 18, 20, 22, 24, 27] == many[:22]
+    assert len(many) < 50
 
 
 def test_more_time_never_sells_less() -> None:

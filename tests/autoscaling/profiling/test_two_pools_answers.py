@@ -5,19 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autoscaling.profiling.findings import PoolAnswer
 from autoscaling.profiling.gains import NO_DRAFTS, Gain
+from autoscaling.profiling.homes import SPREAD, Engine, Load, batch_tokens_per_s, home, plain_engine
 from autoscaling.profiling.two_pools import (
     GRID_S,
-    Engine,
-    Load,
-    batch_tokens_per_s,
-    interactive_goodput,
-    open_answers,
-    plain_engine,
     predict,
     predict_grid,
 )
@@ -60,16 +55,29 @@ loads = st.builds(
 )
 
 
-def test_each_configuration_is_the_sum_of_its_homes() -> None:
-    """Interactive at the first replica, batch at the second one."""
-    at_plain, at_drafts = (interactive_goodput(one, LOAD, 0.03) for one in (PLAIN, TAXED))
-    batch_plain, batch_drafts = (batch_tokens_per_s(one, LOAD) for one in (PLAIN, TAXED))
+def interactive_goodput(engine: Engine, load: Load, tpot_s: float, spread: float = SPREAD) -> float:
+    """Of a home without guests."""
+    return home(engine, load).interactive_goodput(tpot_s, spread)
 
-    assert {
-        ONE_PLAIN: at_plain + batch_plain,
-        ONE_SPECULATIVE: at_drafts + batch_drafts,
-        TWO: at_drafts + batch_plain,
-    } == predict(PLAIN, TAXED, LOAD, 0.03).goodput
+
+def open_answers(engine: Engine, load: Load) -> float:
+    """At a home without guests."""
+    return home(engine, load).open_
+
+
+def test_each_configuration_is_the_sum_of_its_homes() -> None:
+    """Interactive at the first replica, batch at the second one; no guest fits beside interactive ones."""
+    plain, drafts = replace(PLAIN, most=0), replace(TAXED, most=0)
+    at_plain, at_drafts = (interactive_goodput(one, LOAD, 0.03) for one in (plain, drafts))
+
+    assert {ONE_PLAIN: at_plain, ONE_SPECULATIVE: at_drafts, TWO: at_drafts} == (
+        predict(plain, drafts, LOAD, 0.03).goodput
+    )
+    batch_plain, batch_drafts = (batch_tokens_per_s(one, LOAD) for one in (PLAIN, TAXED))
+    alone = replace(LOAD, interactive_per_s=0.0, interactive_weight=0.0)
+    assert [0.0, 0.0] == [interactive_goodput(one, alone, 0.03) for one in (PLAIN, TAXED)]
+    assert batch_plain < predict(PLAIN, TAXED, alone, 0.03).goodput[ONE_PLAIN]
+    assert batch_drafts < predict(PLAIN, TAXED, alone, 0.03).goodput[ONE_SPECULATIVE]
 
 
 @pytest.mark.parametrize("tpot_s", [0.015, 0.02, 0.025])
@@ -94,6 +102,7 @@ def test_batch_that_gains_by_drafts_wants_one_speculative_pool() -> None:
     assert found.margin > 1.05
 
 
+@settings(deadline=None, max_examples=40)  # each looks for the best number of guests thrice
 @given(
     gains_of_any,
     gains_of_any,
