@@ -59,7 +59,7 @@ async def test_a_document_has_no_more_tokens_than_wanted(
     assert all(0.9 * 128 <= one <= 128 for one in short)
     assert all(one <= 1500 for one in long)
     assert 2 == len(long)  # 2,000 and the answer's room are above what the engines take
-    assert 2 == len({text for text in sent.texts})
+    assert 2 == len(set(sent.texts))
 
 
 async def test_an_engine_that_does_not_count_gets_four_characters_per_token(
@@ -71,7 +71,7 @@ async def test_an_engine_that_does_not_count_gets_four_characters_per_token(
         return None
 
     monkeypatch.setattr(prefills, "prompt_tokens", unknown)
-    sent = Sent()
-    await Prefills({role: Engine() for role in Role}, sent, (128,)).measure(TEXTS, 0)  # type: ignore[arg-type]
+    sent, engines = Sent(), {role: Engine() for role in Role}
+    await Prefills(engines, sent, (128,)).measure(TEXTS, 0)  # type: ignore[arg-type]
 
     assert [512, 512] == [len(text) for text in sent.texts]
