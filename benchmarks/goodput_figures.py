@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from autoscaling.profiling.findings import PoolAnswer
@@ -25,10 +25,11 @@ from benchmarks.goodput_plan import (
     ours_at,
 )
 from benchmarks.goodput_rules import Calibrated
-from benchmarks.intervals import Interval, mean, ratio
+from benchmarks.intervals import Interval, above, mean, ratio
 from benchmarks.results import Target
 
 WORST, WORSE_AT = "worst_ratio_to_best_rival", "worse_at"
+WRONG: Final = 0.05  # chance that any verdict of being worse is wrong
 PREDICTED, MEASURED = "predicted_wins", "predicted_wins_measured"
 # The configuration that an answer of the profile stands for.
 LAID: Final[Mapping[PoolAnswer, Configuration]] = {
@@ -60,8 +61,9 @@ class Compared:
     answer: PoolAnswer
     best: Condition | None  # of the others, by its mean; None: no other had any goodput
     to_best: Interval | None  # ours over the best other
-    to_each: Mapping[Condition, Interval]
+    above: Mapping[Condition, float]  # chance that one of the others looks so much better, all together
     two_over_one: float | None  # two pools under our routing over the best condition with one pool
+    comparisons: int = 1  # of the whole run: together they may be wrong with 5 %
 
     @property
     def predicted_win(self) -> bool:
@@ -70,8 +72,8 @@ class Compared:
 
     @property
     def worse_than(self) -> list[Condition]:
-        """The others that are better for sure."""
-        return [rival for rival, one in self.to_each.items() if one.high is not None and one.high < 1.0]
+        """The others that are better for sure: with 95 % none of the whole run is named by chance."""
+        return [rival for rival, chance in self.above.items() if chance < WRONG / self.comparisons]
 
 
 def in_time(sent: Sent, tpot_s: float) -> bool:
@@ -125,7 +127,7 @@ def over(one: Sequence[Block], other: Sequence[Block], tpot_s: float) -> Interva
 
 def comparisons(blocks: Sequence[Block], found: Mapping[Method, Calibrated]) -> list[Compared]:
     """Every method at every objective that our rules obey; what was not predicted or measured is left out."""
-    return [
+    found_all = [
         compared
         for method, calibrated in found.items()
         for predicted in calibrated.predicted
@@ -133,6 +135,7 @@ def comparisons(blocks: Sequence[Block], found: Mapping[Method, Calibrated]) -> 
         and (compared := _compare(blocks, method, predicted.tpot_s, predicted.answer, predicted.margin))
         is not None
     ]
+    return [replace(one, comparisons=len(found_all)) for one in found_all]
 
 
 def _compare(
@@ -150,7 +153,6 @@ def _compare(
         one: statistics.fmean(goodput(block, tpot_s) for block in some) for one, some in measured.items()
     }
     rivals = {one: height[one] for one in measured if one != ours and height[one] > 0}
-    each = {one: over(measured[ours], measured[one], tpot_s) for one in rivals}
     best = max(rivals, key=lambda one: rivals[one], default=None)
     two = ours_at(Configuration.TWO_POOLS, tpot_s)
     single = [height[one] for one in measured if one.configuration is not Configuration.TWO_POOLS]
@@ -161,10 +163,24 @@ def _compare(
         margin,
         answer,
         best,
-        None if best is None else each[best],
-        {one: interval for one, interval in each.items() if interval is not None},
+        None if best is None else over(measured[ours], measured[best], tpot_s),
+        _above(measured, ours, rivals, tpot_s),
         height[two] / max(single) if two in height and max(single, default=0.0) > 0 else None,
     )
+
+
+def _above(
+    measured: Mapping[Condition, Sequence[Block]], ours: Condition, rivals: Iterable[Condition], tpot_s: float
+) -> dict[Condition, float]:
+    """By rival, over the rounds that all have; a condition without any goodput in a round is left out."""
+    heights = {
+        one: {block.round: goodput(block, tpot_s) for block in measured[one]} for one in (ours, *rivals)
+    }
+    rounds = sorted(set.intersection(*(set(one) for one in heights.values())))
+    values = {one: [by_round[index] for index in rounds] for one, by_round in heights.items()}
+    values = {one: some for one, some in values.items() if min(some, default=0.0) > 0}
+    control = values.pop(ours, None)
+    return {} if control is None else above(control, values)
 
 
 def figures(blocks: Sequence[Block], compared: Sequence[Compared]) -> dict[str, float]:

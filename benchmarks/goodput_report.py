@@ -46,7 +46,9 @@ from benchmarks.goodput_tables import (
 )
 from benchmarks.results import markdown_table, number
 
-COMPARED_WORDS: Final = """`worse than` counts the other conditions that are better with their whole interval.
+COMPARED_WORDS: Final = """The best other is the one of seven with the highest mean, which is in part chance.
+`worse than` counts the others that are better for sure: Dunnett's test over rounds, so that with 95 % none
+of all comparisons of the run is wrong.
 `two over one` is two pools under our routing over the best condition of a single pool, by their means."""
 ENGINE_HEAD: Final = ("engine", "base ms", "per token ms", "drafting ms", "mean error of the fit")
 
