@@ -75,6 +75,7 @@ def draw_speed_up(findings: Findings, title: str, figure: Figure) -> None:
     """One line per kind of prompts at its best K, its band, the model, and where it crosses 1."""
     with panel(figure.subplots(), title, y="tokens per second, speculative / plain") as axes:
         axes.axhline(1.0, color="black", linewidth=1.2, label="as fast as plain")
+        highest = [1.0]
         for at, workload in enumerate(chosen.workloads(findings)):
             length = chosen.best_length(findings, workload)
             if length is None:
@@ -97,12 +98,14 @@ def draw_speed_up(findings: Findings, title: str, figure: Figure) -> None:
                 linewidth=0,
             )
             modelled = [(one.sequences, one.modelled) for one in line if one.modelled is not None]
+            highest += [one.measured.value for one in line] + [value for _, value in modelled]
             if modelled:
                 axes.plot(*zip(*modelled, strict=True), color=colour(at), linestyle="--", linewidth=1.2)
             if even is not None:
                 _crossing(axes, even, colour(at))
         axes.plot([], [], color=GREY, linestyle="--", linewidth=1.2, label="cost model")
-        axes.set_ylim(bottom=0.0)
+        # An interval of two rounds may reach far beyond: the lines are what is read.
+        axes.set_ylim(0.0, 1.35 * max(highest))
         batches = chosen.batches(findings)
         batch_axis(axes, batches)
         axes.set_xlim(batches[0] / 1.2, batches[-1] * 1.2)  # an interval may reach far beyond

@@ -117,11 +117,24 @@ def capacity(findings: Findings) -> Section:
             ),
             Table("What one replica can sell at a promised time per token", head, rows),
         ]
+        if most := _most(findings):
+            blocks.append(Text((f"An engine runs no more sequences at once than it is set to: {most}.",)))
         if any(one.limited_by_kv for one in findings.capacities):
             blocks.append(
                 Text(("Rows with a star are limited by the memory for the KV cache, not by time.",))
             )
     return Section("capacity", "Time per token against throughput", blocks)
+
+
+def _most(findings: Findings) -> str:
+    """What each engine runs at once, where some capacity ends at it."""
+    most = {one.role: one.max_num_seqs for one in findings.measurement.engines}
+    ended = any(
+        (Role.PLAIN in most and one.plain_sequences == most[Role.PLAIN])
+        or (Role.SPECULATIVE in most and one.speculative_sequences == most[Role.SPECULATIVE])
+        for one in findings.capacities
+    )
+    return ", ".join(f"{role.value} {count(number)}" for role, number in most.items()) if ended else ""
 
 
 def _capacity(one: Capacity) -> tuple[str, ...]:

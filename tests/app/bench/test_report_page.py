@@ -318,3 +318,24 @@ def test_every_cell_is_in_the_appendix() -> None:
     assert "Every cell in every round (128):" in text.splitlines()
     assert 128 == len(re.findall(r"^\| (?:plain|speculative) \| (?:chat|copy) \| \d \|", text, re.MULTILINE))
     assert f"| context of a sequence | {CONTEXT:.0f} tokens |" in text.splitlines()
+
+
+def test_what_an_engine_runs_at_once_is_said_where_capacity_ends_at_it() -> None:
+    """A ratio of two capacities that end there would otherwise look like one of speeds."""
+    found = sample()
+    largest = max(found.capacities, key=lambda one: one.plain_sequences)
+    engines = tuple(
+        replace(one, max_num_seqs=largest.plain_sequences if one.role is Role.PLAIN else 999)
+        for one in found.measurement.engines
+    )
+    ends = replace(found, measurement=replace(found.measurement, engines=engines))
+    never = replace(
+        found,
+        measurement=replace(
+            found.measurement, engines=tuple(replace(one, max_num_seqs=999) for one in engines)
+        ),
+    )
+    words = f"than it is set to: speculative 999, plain {largest.plain_sequences}."
+
+    assert words in markdown(ends, None, "plots")
+    assert "runs no more sequences at once" not in markdown(never, None, "plots")
