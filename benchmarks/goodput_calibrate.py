@@ -11,11 +11,11 @@ from app.bench.engine_process import BenchEngineError, EngineProcess
 from app.bench.measure import Found, Measuring
 from app.bench.plan import Plan
 from app.bench.prompts import built_in
-from app.bench.run import fingerprint
+from app.bench.run import facts_of, fingerprint
 from autoscaling.profiling.analyse import analyse
 from autoscaling.profiling.cost_fit import FitError
 from autoscaling.profiling.homes import Load
-from autoscaling.profiling.measured import EngineFacts, Measurement
+from autoscaling.profiling.measured import Measurement
 from autoscaling.types import Role, Tier
 from benchmarks.errors import BenchError
 from benchmarks.goodput_engines import Engine, Say
@@ -118,17 +118,7 @@ def measurement_of(
         quick=True,
         synthetic_acceptance=method.synthetic,
         fingerprint=fingerprint(known[Role.SPECULATIVE], plan.longest),
-        engines=tuple(
-            EngineFacts(
-                role=role,
-                max_num_seqs=one.max_num_seqs,
-                kv_cache_tokens=one.kv_cache_tokens,
-                start_s=None,
-                stop_s=None,
-                adjustable=one.draft_length_adjustable,
-            )
-            for role, one in known.items()
-        ),
+        engines=tuple(facts_of(role, one) for role, one in known.items()),
         runs=tuple(found.runs),
         prefills=tuple(found.prefills),
         cut=tuple(found.cut),

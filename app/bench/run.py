@@ -69,8 +69,8 @@ async def measured(asked: Asked, showing: Showing) -> Measurement:
                 await one.warm_up()
                 await one.run(lengths)
                 _join(found, one.found)
-                facts[Role.SPECULATIVE] = _facts(speculative, Role.SPECULATIVE)
-                facts[Role.PLAIN] = _facts(plain, Role.PLAIN)
+                for role, engine in engines.items():
+                    facts[role] = facts_of(role, engine.capabilities, engine.start_s)
             finally:
                 stop_s = await speculative.stop()
             facts[Role.SPECULATIVE] = replace(facts[Role.SPECULATIVE], stop_s=stop_s)
@@ -195,13 +195,13 @@ async def _start(
     return engines[0], plain or engines[1]
 
 
-def _facts(engine: EngineProcess, role: Role) -> EngineFacts:
-    known = engine.capabilities
+def facts_of(role: Role, known: Capabilities, start_s: float | None = None) -> EngineFacts:
+    """What the findings need to know of an engine, before it has been stopped."""
     return EngineFacts(
         role=role,
         max_num_seqs=known.max_num_seqs,
         kv_cache_tokens=known.kv_cache_tokens,
-        start_s=round(engine.start_s, 1),
+        start_s=None if start_s is None else round(start_s, 1),
         stop_s=None,
         adjustable=known.draft_length_adjustable,
     )

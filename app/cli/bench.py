@@ -27,6 +27,7 @@ from app.bench.store import (
 from app.cli.bench_options import BadOptionError, nothing_to_measure, what_is_asked
 from app.cli.checks import CannotServe, check_machine, prepare_models
 from app.cli.client import NotReachableError, RefusedError, address
+from app.cli.engine_options import EngineOption, ModelOption, SpeculationOption
 from app.cli.output import CANNOT_TELL, AsJson, Output, print_json, printable, wants_json
 from app.cli.settings import Options, SettingsError, load
 from app.cli.status import fetch
@@ -81,15 +82,9 @@ def bench(
     prior: Annotated[
         Path | None, typer.Option(help="A former profile.json, of whatever model: where to begin the fit.")
     ] = None,
-    engine: Annotated[
-        str | None, typer.Option(help="vllm, or simulated (no model, no torch). (default: vllm)")
-    ] = None,
-    model: Annotated[
-        str | None, typer.Option(help="embedded, a model folder, or a hub id. (default: embedded)")
-    ] = None,
-    speculation: Annotated[
-        str | None, typer.Option(help="vLLM's speculative_config as JSON. (default: n-gram, K = 4)")
-    ] = None,
+    engine: EngineOption = None,
+    model: ModelOption = None,
+    speculation: SpeculationOption = None,
     settings: Annotated[
         Path | None, typer.Option(help="The settings file that `twinpool serve` will be given.")
     ] = None,

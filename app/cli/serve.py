@@ -14,6 +14,7 @@ from rich.console import Console
 
 from app.cli.checks import CannotServe, check_machine, first_sizes, prepare_models
 from app.cli.draining import drain
+from app.cli.engine_options import EngineOption, ModelOption, SpeculationOption
 from app.cli.ray_watch import RayGone
 from app.cli.running import until_stopped
 from app.cli.settings import Options, SettingsError, load
@@ -39,18 +40,12 @@ def serve(
         ),
     ] = None,
     port: Annotated[int | None, typer.Option(help="Port to listen on. (default: 8000)")] = None,
-    engine: Annotated[
-        str | None, typer.Option(help="vllm, or simulated (no model, no torch). (default: vllm)")
-    ] = None,
-    model: Annotated[
-        str | None, typer.Option(help="embedded, a model folder, or a hub id. (default: embedded)")
-    ] = None,
+    engine: EngineOption = None,
+    model: ModelOption = None,
     served_name: Annotated[
         str | None, typer.Option(help="Model name in the API. (default: smollm2-135m)")
     ] = None,
-    speculation: Annotated[
-        str | None, typer.Option(help="vLLM's speculative_config as JSON. (default: n-gram, K = 4)")
-    ] = None,
+    speculation: SpeculationOption = None,
     speculative_replicas: Annotated[
         int | None, typer.Option(help="Replicas of the speculative pool. (default: 1)")
     ] = None,
