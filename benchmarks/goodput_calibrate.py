@@ -10,7 +10,6 @@ from typing import Final, cast
 from app.bench.engine_process import BenchEngineError, EngineProcess
 from app.bench.measure import Found, Measuring
 from app.bench.plan import Plan
-from app.bench.prompts import built_in
 from app.bench.run import facts_of, fingerprint
 from autoscaling.profiling.analyse import analyse
 from autoscaling.profiling.cost_fit import FitError
@@ -29,12 +28,11 @@ from benchmarks.goodput_plan import (
     Method,
 )
 from benchmarks.goodput_profile import calibrated
-from benchmarks.goodput_requests import prompt_tokens
+from benchmarks.goodput_requests import BATCHES, CHATS, EDIT, prompt_tokens, prompts
 from benchmarks.goodput_rules import Calibrated
 
-# Short: twelve cells of two kinds of prompts, each twice, two minutes and a half.
-BATCHES: Final = (1, 4, 16)
-WORKLOADS: Final = ("chat", "copy")
+# Short: 27 cells of three kinds of prompts, each twice, four minutes.
+SEQUENCES: Final = (1, 4, 16)
 ROUNDS: Final = 2
 ATTEMPTS: Final = 3  # as often the rounds are measured, until the fits pass their gate
 
@@ -62,12 +60,12 @@ async def calibrate(method: Method, longest: int, speculative: Engine, plain: En
     }
     began = time.monotonic()
     try:
-        one = Measuring(engines, built_in(plan.workloads), plan, _Quiet(say), greedy=method.synthetic)
+        one = Measuring(engines, prompts(), plan, _Quiet(say), greedy=method.synthetic)
         await one.warm_up()
         for _ in range(ATTEMPTS):
             await one.run(plan.lengths)
             made = measurement_of(method, plan, engines, one.found, time.monotonic() - began)
-            findings = analyse(made, None, {}, load(), batch="chat")
+            findings = analyse(made, None, {}, load(), interactive=(EDIT, CHATS), batch=(BATCHES,))
             poor = [fit for fit in findings.fits.values() if not fit.accepted]
             if not poor:
                 return calibrated(findings, longest)
@@ -98,10 +96,10 @@ def load() -> Load:
 def plan_of(longest: int) -> Plan:
     """The short grid for engines that draft up to so many tokens: that, half of it, and none."""
     return Plan(
-        batches=BATCHES,
+        batches=SEQUENCES,
         hold_out=(),
         lengths=tuple(sorted({0, (longest + 1) // 2, longest})),
-        workloads=WORKLOADS,
+        workloads=(EDIT, CHATS, BATCHES),
         rounds=ROUNDS,
         quick=True,
     )

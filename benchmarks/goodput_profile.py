@@ -7,13 +7,14 @@ from typing import Final
 from app.workload.classify import WorkloadClass
 from autoscaling.profiling.findings import Findings, PoolPrediction
 from benchmarks.goodput_plan import MAX_NUM_SEQS, TPOTS_S
+from benchmarks.goodput_requests import CHATS, EDIT
 from benchmarks.goodput_rules import MEAN, Calibrated, Predicted
 
 # The class that stands for what the rules call by another name; all others have the mean of both.
 ALIKE: Final = {
-    WorkloadClass.CHAT.value: "chat",
-    WorkloadClass.CODE.value: "copy",
-    WorkloadClass.GROUNDED.value: "copy",
+    WorkloadClass.CHAT.value: CHATS,
+    WorkloadClass.CODE.value: EDIT,
+    WorkloadClass.GROUNDED.value: EDIT,
 }
 
 

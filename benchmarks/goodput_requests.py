@@ -7,11 +7,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from app.bench.prompt import Prompt, context_of
 from app.samples import Sample, samples
 from autoscaling.types import Tier
 from benchmarks.goodput_plan import BATCH_TOKENS, INTERACTIVE_TOKENS, SEED, Window
 from benchmarks.mixed_requests import Known, editing, known_samples
 
+EDIT, CHATS, BATCHES = "edit", "chat", "batch"  # kinds of prompts in calibration
 CHAT: Final = ("chat", "creative")
 BATCH: Final = (*CHAT, "summarize")
 # Of a sample's body; its limits, its stop strings and its grammar would end answers at lengths of their own.
@@ -45,6 +47,22 @@ def interactive_decks() -> tuple[list[Sample], list[Sample]]:
 def batch_deck() -> list[Sample]:
     """What batch sends: chat and summaries."""
     return [one for one in samples() if one.workload in BATCH]
+
+
+def prompts() -> tuple[Prompt, ...]:
+    """The load's own prompts for calibration: edits and chat of interactive callers, and batch."""
+    edits, chat = interactive_decks()
+    decks = {EDIT: edits, CHATS: chat, BATCHES: batch_deck()}
+    return tuple(
+        Prompt(
+            f"{kind}-{one.id}",
+            kind,
+            {name: one.body[name] for name in SENT},
+            context_of(one.body["messages"]),
+        )
+        for kind, deck in decks.items()
+        for one in deck
+    )
 
 
 def prompt_tokens(tier: Tier) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from app.candidates import Candidate
 from app.routing.ask import Ask
@@ -12,7 +12,7 @@ from app.routing.predict import NO_SPEED, Prediction, predict, stay_s
 from app.routing.verdicts import Verdict
 from app.routing.views import PoolView, emptiest
 from autoscaling.routing_rules import RoutingRules, TierRules
-from autoscaling.types import Tier
+from autoscaling.types import Role, Tier
 
 NO_RULES = TierRules()
 
@@ -97,7 +97,10 @@ def _against(
     """What stands against a replica with room that has `load` sequences, and this prediction."""
     if option.in_time and not _own_pool_by_recent(option, ask, rules):
         at_home = option.role is OWN_POOL[ask.tier]
-        missed = prediction.miss(rules.tiers.get(ask.tier, NO_RULES), strict=strict, at_home=at_home)
+        objective = rules.tiers.get(ask.tier, NO_RULES)
+        if at_home and not strict and _is_kept_for_nobody(option.role, objective, ask, rules):
+            objective = replace(objective, tpot_s=None)
+        missed = prediction.miss(objective, strict=strict, at_home=at_home)
         if missed is not None:
             return missed
     if option.reserved and not option.only and _hurts_interactive(option, load + ask.sequences, ask, rules):
@@ -109,6 +112,18 @@ def _against(
         if stay > rules.backfill_residence_s:
             return Verdict.STAY_TOO_LONG
     return None
+
+
+def _is_kept_for_nobody(role: Role, objective: TierRules, ask: Ask, rules: RoutingRules) -> bool:
+    """Whether a mean request of the tier misses its time per token even alone, by the pool's cost model.
+
+    Then it sets no limit and keeps no guest out, so that the few requests that could keep it would wait
+    behind all others for a load that never falls.
+    """
+    if objective.tpot_s is None or role not in rules.costs:
+        return False
+    alone = predict(role, 1, replace(_mean_interactive(ask, rules), tier=ask.tier), rules)
+    return alone.best_tpot_s is not None and alone.best_tpot_s > objective.tpot_s
 
 
 def _own_pool_by_recent(option: Option, ask: Ask, rules: RoutingRules) -> bool:

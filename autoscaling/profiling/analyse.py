@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from autoscaling.goodput import break_even
@@ -41,8 +41,8 @@ def analyse(
     prior: Mapping[Role, StepCost] | None,
     objectives: Mapping[Tier, float],
     load: Load | None,
-    interactive: str = MEAN,
-    batch: str = MEAN,
+    interactive: Sequence[str] = (MEAN,),
+    batch: Sequence[str] = (MEAN,),
 ) -> Findings:
     """Fit and conclude.
 
@@ -53,7 +53,7 @@ def analyse(
     fits = {role: fit(role, measurement, (prior or {}).get(role)) for role in Role}
     costs = {role: one.cost for role, one in fits.items()}
     survivals = survivals_of(measurement)
-    for kind in (interactive, batch):
+    for kind in (*interactive, *batch):
         if kind not in survivals:
             known = list(survivals)
             names = f"{', '.join(known[:-1])} or {known[-1]}" if known[1:] else known[0]
@@ -69,7 +69,11 @@ def analyse(
     pools: tuple[PoolPrediction, ...] = ()
     if all(one.accepted for one in fits.values()):
         asked = load or default_load(measurement, costs[Role.PLAIN], context)
-        pools = _pools(fits, most, gains[interactive], gains[batch], asked)
+        first, second = (
+            _priced(gains_of(drafting_by_length(measurement, *kinds)), longest)
+            for kinds in (interactive, batch)
+        )
+        pools = _pools(fits, most, first, second, asked)
     return Findings(
         measurement=measurement,
         fits=fits,

@@ -30,11 +30,11 @@ class Gain:
 NO_DRAFTS: Final = Gain(1.0, 0.0)
 
 
-def drafting_by_length(measurement: Measurement, workload: str) -> dict[int, list[Drafting]]:
-    """K -> the drafting of each run of the speculative engine; `MEAN` takes all kinds of prompts."""
+def drafting_by_length(measurement: Measurement, *workloads: str) -> dict[int, list[Drafting]]:
+    """K -> the drafting of each run of the speculative engine; of these kinds, `MEAN` takes all of them."""
     found: dict[int, list[Drafting]] = {}
     for run in measurement.runs:
-        if run.cell.engine is Role.SPECULATIVE and workload in (MEAN, run.cell.workload):
+        if run.cell.engine is Role.SPECULATIVE and not {MEAN, run.cell.workload}.isdisjoint(workloads):
             found.setdefault(run.cell.draft_length, []).append(run.drafting)
     return found
 

@@ -389,7 +389,7 @@ def findings_of(pools: tuple[PoolPrediction, ...], table: tuple[TableRow, ...]) 
     }
     survivals = {
         name: Survival(name, (), 1.0, 4.0, 0.5, {0: Estimate(1.0), 4: Estimate(gain)})
-        for name, gain in (("chat", 1.2), ("copy", 3.0), ("mean", 2.1))
+        for name, gain in (("chat", 1.2), ("edit", 3.0), ("mean", 2.1))
     }
     measurement = Measurement("2026-01-01T00:00:00Z", 1.0, True, False, Fingerprint("f"), engines=(), runs=())
     return Findings(
@@ -398,7 +398,7 @@ def findings_of(pools: tuple[PoolPrediction, ...], table: tuple[TableRow, ...]) 
 
 
 def test_the_rules_get_a_gain_for_every_class() -> None:
-    """Chat and copies are measured, code and work on given text copy, the others have the mean.
+    """Chat and edits are measured, code and work on given text are edits, the others have the mean.
 
     A class that is left out would have the gain of another machine's drafter.
     """

@@ -381,3 +381,27 @@ def test_batch_relieves_only_where_both_costs_are_known() -> None:
         replace(RELIEVED, backfill=False),
     ):
         assert ("p", "tier_batch") == taken(GAINS, [spec(), plain(31)], rules)
+
+
+def test_an_objective_that_a_mean_request_misses_alone_turns_nobody_away_at_home() -> None:
+    """12 ms, of which 13.25 are predicted alone with the mean gain of 2: with 3 it is 8 ms alone, 15 among 8.
+
+    Such a request would wait for a load that guests, whom no limit keeps out, never let fall.
+    """
+    rules = replace(RELIEVED, tiers={**TIERS, Tier.INTERACTIVE: TierRules(ttft_s=1.0, tpot_s=0.012)})
+    gains = replace(INTERACTIVE, tokens_per_step=3.0)
+
+    assert ("s", "tier_interactive") == taken(gains, [spec(7), plain(31)], rules)
+    kept = replace(rules, tokens_per_step={"mean": 2.3})  # 11.5 ms alone: now it is a promise
+    assert ("would_miss_tpot", "would_miss_tpot") == words(decided(gains, [spec(7), plain(31)], kept))
+
+
+def test_a_mean_request_that_misses_at_home_goes_where_it_is_in_time() -> None:
+    """The plain pool keeps 25 ms, and the speculative one does not, even alone and with the mean gain."""
+    rules = replace(
+        RELIEVED,
+        tiers={**TIERS, Tier.INTERACTIVE: TierRules(tpot_s=0.025)},
+        tokens_per_step={"mean": 1.0},
+    )
+
+    assert ("p", "spill") == taken(replace(INTERACTIVE, tokens_per_step=1.0), [spec(), plain()], rules)

@@ -117,12 +117,22 @@ def test_the_load_decides_about_the_pools() -> None:
     """Copying to be read and chat in bulk, 12 ms more at K = 0: two pools; without the bulk one is enough."""
     made = measured(replace(TRUTH, speculative=replace(DRAFTS, base_s=0.032)))
     load = Load(1.0, 64, 300, 24, 96, 100)
-    mixed = analyse(made, None, {}, load, interactive="copy", batch="chat")
-    alone = analyse(made, None, {}, replace(load, batch_streams=0), interactive="copy", batch="chat")
+    mixed = analyse(made, None, {}, load, interactive=("copy",), batch=("chat",))
+    alone = analyse(made, None, {}, replace(load, batch_streams=0), interactive=("copy",), batch=("chat",))
 
     assert PoolAnswer.TWO_POOLS in {one.answer for one in mixed.pools}
     assert PoolAnswer.TWO_POOLS not in {one.answer for one in alone.pools}
-    assert mixed.pools != analyse(made, None, {}, load, interactive="chat", batch="chat").pools
+    assert mixed.pools != analyse(made, None, {}, load, interactive=("chat",), batch=("chat",)).pools
+
+
+def test_several_kinds_together_are_what_they_gain_together() -> None:
+    """Both kinds are all kinds."""
+    made = measured(TRUTH, noise=0.02)
+
+    assert (
+        found_in(made).pools
+        == analyse(made, None, OBJECTIVES, None, interactive=("chat", "copy"), batch=("copy", "chat")).pools
+    )
 
 
 def test_the_load_that_nobody_stated() -> None:
@@ -167,7 +177,7 @@ def test_a_fit_that_nothing_judged_is_said() -> None:
 def test_a_kind_of_prompts_that_was_not_measured_is_refused() -> None:
     """By name, with those that were measured."""
     with pytest.raises(ValueError, match="no prompts of kind 'poems' were measured: name chat, copy or mean"):
-        analyse(measured(TRUTH), None, OBJECTIVES, None, batch="poems")
+        analyse(measured(TRUTH), None, OBJECTIVES, None, batch=("chat", "poems"))
 
 
 def test_notes_say_what_a_reader_has_to_know() -> None:

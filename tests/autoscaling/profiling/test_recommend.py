@@ -167,7 +167,7 @@ def test_what_the_engine_runs_at_once_is_the_most() -> None:
 
 
 def test_a_promise_that_cannot_be_kept_is_named() -> None:
-    """10 ms: not even one, which takes 34 ms over 2.4 tokens by drafts and 21 ms without; no limit follows."""
+    """10 ms: not even one, with 34 ms over 2.4 tokens by drafts and 21 ms without; no limit follows."""
     found = values({Tier.INTERACTIVE: 0.010, Tier.STANDARD: 0.010})
 
     assert {
