@@ -107,7 +107,7 @@ def generate(
     """
     until_s = (HOURS[kind] if hours is None else hours) * 3600
     if not (0 < until_s < math.inf and 0 < rate < math.inf):
-        raise TraceError(f"{hours:g} hours at rate {rate:g} cannot be made: give numbers above 0")
+        raise TraceError(f"{until_s / 3600:g} hours at rate {rate:g} cannot be made: give numbers above 0")
     found: list[Arrival] = []
     for traffic, stream in zip(TRAFFIC[kind], rng.spawn(len(TRAFFIC[kind])), strict=True):
         for source in range(math.ceil(rate)):
