@@ -50,8 +50,8 @@ class Traffic:
     arrivals: Steady | Bursty
 
 
-# "azure2023": Azure/AzurePublicDataset, AzureLLMInferenceTrace_{conv,code}.csv, CC-BY-4.0; statistics as in
-# reference control.md 7.1; what is marked "counted" was counted in the files for this module.
+# "azure2023": Azure/AzurePublicDataset, AzureLLMInferenceTrace_{conv,code}.csv, CC-BY-4.0; what is
+# marked "counted" was counted in the files for this module.
 CONVERSATION: Final = Traffic(
     workload="chat",
     prompt=LengthModel(median=1020, mean=1155, largest=14050),  # azure2023; the largest counted
@@ -79,8 +79,8 @@ CODE: Final = Traffic(
     ),
 )
 CODE_RATE: Final = 2.57  # per second, counted in azure2023: see above
-DAY_CV: Final = 2.0  # ServeGen, control.md 7.1: 1 to 3 is normal
-DAY_PEAK: Final = 3.1  # ServeGen, control.md 6.2: peak over mean 3.0 to 3.2, in windows of 600 s
+DAY_CV: Final = 2.0  # ServeGen (alibaba/ServeGen): 1 to 3 is normal
+DAY_PEAK: Final = 3.1  # ServeGen: peak over mean 3.0 to 3.2, in windows of 600 s
 DAY_PEAK_AT_S: Final = 14 * 3600.0  # in the afternoon: nothing rests on the hour
 _DAY: Final = tuple(
     Traffic(one.workload, one.prompt, one.answer, Steady(rate, DAY_CV))

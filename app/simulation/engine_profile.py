@@ -1,0 +1,108 @@
+"""What a simulated engine is like: its costs, its acceptance, its memory, its moves; made from a profile."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from app.simulation.acceptance import Acceptance
+from autoscaling.goodput import effective_alpha, tokens_per_step
+from autoscaling.profile import MEAN, Profile
+from autoscaling.routing_rules import StepCost
+from autoscaling.types import Role
+
+# Standard deviation between requests of tokens per step, EAGLE-3 with Llama-3.1-8B (SpecDecode-Bench;
+# grounded is its summarisation).  Other classes are taken for chat.
+SPREAD: Mapping[str, float] = {"chat": 0.50, "code": 0.61, "grounded": 0.32}
+
+
+@dataclass(frozen=True, slots=True)
+class EngineProfile:
+    """The engines of both pools; a pool without a cost cannot be simulated.
+
+    `acceptance` has the classes of work that are known, and `MEAN` for all others.
+    """
+
+    name: str
+    costs: Mapping[Role, StepCost]
+    acceptance: Mapping[str, Acceptance]
+    kv_tokens: Mapping[Role, int]  # tokens of context that an engine holds at once
+    max_num_seqs: int  # sequences in a step
+    max_batched_tokens: int  # of a step, decoded and prompt together
+    max_model_len: int  # tokens of prompt and answer together
+    context_tokens: float  # of a sequence, typical for the service
+    start_s: float  # until a started engine serves
+    stop_s: float  # of an idle engine
+    k0_tax: float = 1.0  # plain tokens per second over those of a speculative engine that drafts nothing
+    accelerators: int = 1  # that one engine takes
+    source: str = ""
+
+    def acceptance_of(self, workload: str) -> Acceptance:
+        """That of a class of work, or of the mean where it is not known."""
+        return self.acceptance.get(workload, self.acceptance[MEAN])
+
+    def cost_of(self, role: Role) -> StepCost:
+        """The cost of a pool's engines; ValueError, which names the pools there are, without one."""
+        if role not in self.costs:
+            known = ", ".join(self.costs)
+            raise ValueError(
+                f"profile {self.name}: no {role} engine was measured, only {known}: measure both"
+            )
+        return self.costs[role]
+
+
+@dataclass(frozen=True, slots=True)
+class Engines:
+    """What a `profile.json` does not say of the engines that were measured."""
+
+    max_num_seqs: int = 16  # as the settings have it
+    max_batched_tokens: int = 2048
+    max_model_len: int = 2048  # where the profile does not say
+    kv_tokens: int = 11_648  # where the profile does not say
+    start_s: float = 30.0  # likewise
+    stop_s: float = 3.0  # likewise
+    spread: Mapping[str, float] = field(default_factory=lambda: SPREAD)
+
+
+def from_profile(profile: Profile, name: str, engines: Engines | None = None) -> EngineProfile:
+    """The engines of a measured profile.
+
+    Acceptance gives exactly the measured tokens per step of each class: the share of steps with a draft is
+    taken so that it does, or where no survival was measured, one acceptance at every position.
+    """
+    given = engines or Engines()
+    cost = profile.costs.get(Role.SPECULATIVE)
+    length = 0 if cost is None else cost.draft_length
+    taxes = [ratio for _, ratio in profile.k0_tax]
+    measured_on = profile.measured_on
+    return EngineProfile(
+        name=name,
+        costs=dict(profile.costs),
+        acceptance={
+            kind: _acceptance(profile, kind, gain, length, given.spread.get(kind, SPREAD["chat"]))
+            for kind, gain in profile.tokens_per_step.items()
+        },
+        kv_tokens={role: profile.kv_cache_tokens.get(role, given.kv_tokens) for role in profile.costs},
+        max_num_seqs=given.max_num_seqs,
+        max_batched_tokens=given.max_batched_tokens,
+        max_model_len=measured_on.max_model_len or given.max_model_len,
+        context_tokens=profile.context_tokens,
+        start_s=given.start_s if profile.start_s is None else profile.start_s,
+        stop_s=given.stop_s if profile.stop_s is None else profile.stop_s,
+        k0_tax=sum(taxes) / len(taxes) if taxes else 1.0,
+        accelerators=measured_on.tensor_parallel or 1,
+        source=f"measured: {name}",
+    )
+
+
+def _acceptance(profile: Profile, kind: str, gain: float, length: int, spread: float) -> Acceptance:
+    source = "measured"
+    if length == 0 or gain <= 1.0:
+        return Acceptance((), draft_rate=0.0, source=source)
+    survival = profile.survival.get(kind, ())
+    with_every_draft = tokens_per_step(survival, length)
+    if with_every_draft >= gain:
+        return Acceptance(survival, (gain - 1.0) / (with_every_draft - 1.0), spread, source=source)
+    alpha = effective_alpha(gain, length)
+    survival = tuple(alpha**position for position in range(1, length + 1))
+    return Acceptance(survival, spread=spread, source=source)

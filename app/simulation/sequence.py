@@ -1,0 +1,81 @@
+"""One sequence inside a simulated engine: what it asks for, how far it has come, and when."""
+
+from __future__ import annotations
+
+from app.simulation.acceptance import Outcomes
+
+
+class Sequence:
+    """One answer to generate; the engine writes all but the first six fields.
+
+    `number` tells a request from others in the draws of acceptance: the same one fares the same in every
+    engine.  `priority` low runs first.  Raises ValueError for a prompt or an answer without tokens.
+    """
+
+    __slots__ = (
+        "answer_tokens",
+        "arrived_at",
+        "computed",
+        "context",
+        "drawn",
+        "finished_at",
+        "first_token_at",
+        "identity",
+        "left",
+        "number",
+        "outcomes",
+        "part",
+        "preemptions",
+        "priority",
+        "prompt_tokens",
+        "rank",
+        "scheduled_at",
+        "workload",
+    )
+
+    def __init__(
+        self,
+        identity: str,
+        workload: str,
+        prompt_tokens: int,
+        answer_tokens: int,
+        number: int = 0,
+        priority: int = 0,
+    ) -> None:
+        if prompt_tokens < 1 or answer_tokens < 1:
+            raise ValueError(
+                f"{identity}: {prompt_tokens} prompt and {answer_tokens} answer tokens: give 1 or more each"
+            )
+        self.identity = identity
+        self.workload = workload
+        self.prompt_tokens = prompt_tokens
+        self.answer_tokens = answer_tokens
+        self.number = number
+        self.priority = priority
+        self.rank = (
+            priority,
+            0,
+        )  # of those waiting the lowest runs first, of those running the highest yields
+        self.context = prompt_tokens  # tokens of prompt and answer so far
+        self.computed = 0  # tokens in the KV cache while the prompt is computed
+        self.part = 0  # tokens of the prompt that the step in progress computes
+        self.left = answer_tokens  # to generate
+        self.outcomes: Outcomes | None = None  # None: nothing drafts
+        self.drawn: list[int] = []  # accepted tokens of the next steps, the last step first
+        self.preemptions = 0
+        self.arrived_at: float | None = None
+        self.scheduled_at: float | None = None  # first
+        self.first_token_at: float | None = None
+        self.finished_at: float | None = None
+
+    @property
+    def generated(self) -> int:
+        """Tokens of the answer so far."""
+        return self.context - self.prompt_tokens
+
+    def draw(self) -> list[int]:
+        """Fill `drawn` and return it; RuntimeError in an engine that never drafts."""
+        if self.outcomes is None:
+            raise RuntimeError(f"{self.identity}: nothing drafts here")
+        self.drawn = self.outcomes.more()
+        return self.drawn
