@@ -104,11 +104,11 @@ def _on_h200(h100: Pair) -> Pair:
 
 
 # Base, cost per token, hinge and cost past it are those that come closest to the times of 1 to 2,048 tokens
-# while every best speed-up of the table in tests/app/simulation/table.py is met within 4 %.  They are off by 5 to 7 % of the times (root
-# of the mean square), by 17 % at 160 tokens on the A100 with the 8B: the times jump at 160 and at 320 tokens,
-# which one hinge cannot.
-# A token of an EAGLE draft takes .71 ms on the H100 and .90 ms on the A100 with the 8B (simulations on
-# SpecDecode-Bench's traces).
+# while every best speed-up of tests/app/simulation/table.py is met within 4 %.  They are off by 5 to 7 %
+# of the times (root of the mean square), by 17 % at 160 tokens on the A100 with the 8B: the times jump at
+# 160 and at 320 tokens, which one hinge cannot.
+# A token of an EAGLE draft takes .71 ms on the H100 and .90 ms on the A100 with the 8B, as SpecDecode-Bench's
+# simulator has it.
 # No figure is given for the 70B: 1.5 times as much is what the table's speed-ups at one sequence come from.
 _H100_8B = _fitted_h100_8b()
 _H100_70B = _hinged("h100", LLAMA_70B, 4, 14.75e-3, 16.3e-6, 201, 32.9e-6, 1.5 * 0.71e-3)

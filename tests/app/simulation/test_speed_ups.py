@@ -1,4 +1,4 @@
-"""The built-in profiles against speed-ups computed from published data: in closed form, and by engines step by step."""
+"""The built-in profiles against published speed-ups: in closed form, and by engines step by step."""
 
 from __future__ import annotations
 
