@@ -1,0 +1,164 @@
+"""One replica in virtual time: its engine's steps on the loop's clock, what it takes, and what it reports."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from app.simulation.engine import Engine
+from app.simulation.engine_profile import EngineProfile
+from app.simulation.sequence import Sequence
+from autoscaling.types import Capabilities, EngineTotals, FinishedRequest, ReplicaReport, ReplicaState, Role
+
+Came = Callable[[int, bool], None]  # tokens that came, and whether they were the last
+
+ENGINE, METHOD, MODEL = "simulated", "simulated-drafts", "simulated"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a replica takes; sequences in flight."""
+
+    soft: int
+    hard: int
+
+
+class Replica:
+    """A replica from the moment it runs until it is gone; touched by one virtual loop."""
+
+    def __init__(
+        self,
+        identity: str,
+        pool: Role,
+        engine: Engine,
+        profile: EngineProfile,
+        limits: Limits,
+        *,
+        drafts: bool,
+    ) -> None:
+        self.identity = identity
+        self.pool = pool
+        self.state = ReplicaState.RUNNING
+        self._engine = engine
+        self._limits = limits
+        self._loop = asyncio.get_running_loop()
+        self._open: dict[str, tuple[Sequence, Came]] = {}
+        self._finished: list[FinishedRequest] = []
+        self._seq = 0
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._capabilities = Capabilities(
+            role=pool,
+            engine=ENGINE,
+            engine_version="",
+            method=METHOD if drafts else None,
+            runner=None,
+            draft_length_max=profile.cost_of(Role.SPECULATIVE).draft_length if drafts else 0,
+            draft_length_adjustable=drafts,
+            max_model_len=profile.max_model_len,
+            max_num_seqs=profile.max_num_seqs,
+            refuses=(),
+            per_request_metrics=False,
+            models=(MODEL,),
+            fingerprint=profile.name,
+            kv_cache_tokens=profile.kv_tokens[pool],
+            tensor_parallel=profile.accelerators,
+        )
+
+    @property
+    def inflight(self) -> int:
+        """Sequences that were taken and have not ended."""
+        return len(self._open)
+
+    def take(self, sequence: Sequence, came: Came) -> bool:
+        """Take a request, whose tokens `came` is told of; False while draining or above the hard limit.
+
+        Raises ValueError for a prompt that never fits.
+        """
+        if self.state is not ReplicaState.RUNNING or self.inflight >= self._limits.hard:
+            return False
+        self._engine.add(sequence, self._loop.time())
+        self._open[sequence.identity] = sequence, came
+        self._idle.clear()
+        self._step()
+        return True
+
+    async def drain(self, limit_s: float) -> None:
+        """Take nothing more and wait for what is open, at most so long; the rest is broken off."""
+        self.state = ReplicaState.DRAINING
+        try:
+            async with asyncio.timeout(limit_s):
+                await self._idle.wait()
+        except TimeoutError:
+            for identity, (_, came) in list(self._open.items()):
+                self._engine.abort(identity, self._loop.time())
+                del self._open[identity]
+                came(0, True)
+        self.state = ReplicaState.STOPPED
+
+    def report(self) -> ReplicaReport:
+        """What it pushes once a second, with the requests that have finished since the last time."""
+        self._seq += 1
+        finished, self._finished = tuple(self._finished), []
+        counters = self._engine.counters
+        return ReplicaReport(
+            replica_id=self.identity,
+            boot_id=self.identity,
+            seq=self._seq,
+            pool=self.pool.value,
+            role=self.pool,
+            node_id="virtual",
+            host="",
+            port=0,
+            token="",
+            state=self.state,
+            pid=0,
+            soft_limit=self._limits.soft,
+            hard_limit=self._limits.hard,
+            inflight=self.inflight,
+            running=self._engine.running,
+            waiting=self._engine.waiting,
+            kv_cache_usage=self._engine.kv_usage,
+            draft_length=None,
+            capabilities=self._capabilities,
+            totals=EngineTotals(steps=counters.steps, preemptions=counters.preemptions),
+            finished=finished,
+        )
+
+    def _step(self) -> None:
+        """Begin a step unless one is in progress or nothing can run."""
+        if self._engine.busy:
+            return
+        seconds = self._engine.begin(self._loop.time())
+        if seconds is not None:
+            self._loop.call_later(seconds, self._stepped)
+
+    def _stepped(self) -> None:
+        now = self._loop.time()
+        for identity, tokens, last in self._engine.finish(now):
+            sequence, came = self._open[identity]
+            if last:
+                del self._open[identity]
+                self._finished.append(_record(sequence))
+            came(tokens, last)
+        if not self._open:
+            self._idle.set()
+        self._step()
+
+
+def _record(sequence: Sequence) -> FinishedRequest:
+    """As an engine's own record: seconds queued, computing the prompt, and generating."""
+    arrived, scheduled = sequence.arrived_at or 0.0, sequence.scheduled_at or 0.0
+    first, ended = sequence.first_token_at or 0.0, sequence.finished_at or 0.0
+    return FinishedRequest(
+        request_id=sequence.identity,
+        prompt_tokens=sequence.prompt_tokens,
+        generated_tokens=sequence.generated,
+        finish_reason="length" if sequence.left else "stop",
+        queued_s=scheduled - arrived,
+        prefill_s=first - scheduled,
+        decode_s=ended - first,
+        e2e_s=ended - arrived,
+        preemptions=sequence.preemptions,
+    )

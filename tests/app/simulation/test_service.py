@@ -1,0 +1,122 @@
+"""The whole service on virtual time: real admission, routing and decisions over simulated engines."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from app.simulation.fleet import Delays
+from app.simulation.replica import Limits
+from app.simulation.service import simulate
+from autoscaling.request_line import Outcome
+from autoscaling.types import Role, Tier
+from tests.app.simulation.services import ENGINES, policy, setup, steady, together
+
+
+def test_every_request_is_answered_by_the_pool_of_its_tier() -> None:
+    """Light load on two replicas of each pool: whole answers, in the order of the trace."""
+    trace = together(steady(Tier.INTERACTIVE, 2, 20), steady(Tier.BATCH, 2, 20))
+    found = simulate(setup(), trace)
+
+    assert trace == [one.arrival for one in found.served]
+    assert {(Outcome.OK, 200)} == {(one.outcome, one.tokens) for one in found.served}
+    assert {
+        (Tier.INTERACTIVE, Role.SPECULATIVE, "tier_interactive"): 40,
+        (Tier.BATCH, Role.PLAIN, "tier_batch"): 40,
+    } == Counter((one.arrival.tier, one.pool, one.reason) for one in found.served)
+
+
+def test_times_are_those_of_the_cost_model() -> None:
+    """One plain request at a time: a step of its prompt, then 199 of one token each."""
+    found = simulate(setup(jitter=0.0), steady(Tier.BATCH, 0.2, 20))
+    cost = ENGINES.costs[Role.PLAIN]
+    least = cost.base_s + cost.per_token_s + cost.per_context_s * 500
+
+    for one in found.served:
+        assert one.tpot_s is not None
+        assert one.ttft_s is not None
+        assert least < one.tpot_s < least + cost.per_context_s * 200
+        assert cost.base_s < one.ttft_s < cost.base_s + 600 * cost.per_token_s
+        assert pytest.approx(one.arrival.at_s + one.ttft_s + 199 * one.tpot_s) == one.ended_at
+
+
+def test_the_same_seed_gives_the_same_run() -> None:
+    """To the last digit; another one does not."""
+    trace = together(steady(Tier.INTERACTIVE, 10, 10), steady(Tier.BATCH, 10, 10))
+    first, again, other = (simulate(setup(seed=seed), trace) for seed in (1, 1, 2))
+
+    assert first == again
+    assert first.served != other.served
+
+
+def test_capacity_follows_demand_and_no_request_is_lost_in_a_move() -> None:
+    """Interactive requests fill all limits, batch little: the speculative pool grows to three of four.
+
+    A drain waits for what is open.
+    """
+    rules = policy(4, window_s=10, cooldown_s=10)
+    trace = together(steady(Tier.INTERACTIVE, 40, 180, answer=400), steady(Tier.BATCH, 1, 180, answer=1500))
+    found = simulate(setup(rules=rules, limits=dict.fromkeys(Role, Limits(8, 64))), trace)
+
+    assert (2, 2) == (found.pools[0].running[Role.SPECULATIVE], found.pools[0].running[Role.PLAIN])
+    assert (3, 1) == (found.pools[-1].running[Role.SPECULATIVE], found.pools[-1].running[Role.PLAIN])
+    assert any(one.draining[Role.PLAIN] for one in found.pools)
+    assert any(one.starting[Role.SPECULATIVE] for one in found.pools)
+    assert all(sum(one.running.values()) + sum(one.starting.values()) <= 4 for one in found.pools)
+    batch = [one for one in found.served if one.arrival.tier is Tier.BATCH]
+    assert {(Outcome.OK, 1500)} == {(one.outcome, one.tokens) for one in batch}
+
+
+def test_a_drain_that_takes_too_long_breaks_off() -> None:
+    """What is open after the limit has failed, with the tokens that came."""
+    rules = policy(4, window_s=10, cooldown_s=10)
+    trace = together(steady(Tier.INTERACTIVE, 40, 120, answer=400), steady(Tier.BATCH, 1, 120, answer=8000))
+    hasty = replace(
+        setup(rules=rules, limits=dict.fromkeys(Role, Limits(8, 64))),
+        delays=Delays(start_s=5.0, stop_s=1.0, drain_limit_s=2.0),
+    )
+    found = simulate(hasty, trace)
+
+    broken = [one for one in found.served if one.outcome is Outcome.FAILED]
+    assert {Role.PLAIN} == {one.pool for one in broken}
+    assert {Tier.BATCH} <= {one.arrival.tier for one in broken}
+    assert all(0 < one.tokens < one.arrival.answer_tokens for one in broken)
+
+
+def test_who_finds_no_room_waits_and_is_refused_at_the_deadline() -> None:
+    """Far more interactive requests than both pools take: some wait up to 5 s, others are refused or shed."""
+    found = simulate(
+        setup(slots=2, limits=dict.fromkeys(Role, Limits(4, 8))), steady(Tier.INTERACTIVE, 60, 20, answer=800)
+    )
+    outcomes = Counter(one.outcome for one in found.served)
+
+    assert {Outcome.OK, Outcome.NO_CAPACITY, Outcome.SHED} == set(outcomes)
+    assert 4.0 < max(one.waited_s for one in found.served) <= 5.1
+    refused = [one for one in found.served if one.outcome is Outcome.NO_CAPACITY]
+    assert all(5.0 <= one.ended_at - one.arrival.at_s <= 5.2 for one in refused)
+
+
+def test_stale_snapshots_crowd_replicas() -> None:
+    """Four ingresses that see loads three seconds late put more on one replica than its limit."""
+    trace = steady(Tier.INTERACTIVE, 30, 20, answer=400)
+    fresh, stale = (
+        simulate(setup(slots=4, ingresses=4, snapshot_delay_s=delay), trace) for delay in (0.0, 3.0)
+    )
+
+    def slowest(found: object) -> float:
+        return max(one.tpot_s or 0.0 for one in found.served)  # type: ignore[attr-defined]
+
+    assert slowest(fresh) < slowest(stale)
+
+
+def test_progress_is_told_once_a_second() -> None:
+    """The time of the trace, and the requests that have ended."""
+    told: list[tuple[float, int]] = []
+    simulate(setup(), steady(Tier.BATCH, 5, 10), lambda at_s, ended: told.append((at_s, ended)))
+
+    assert [pytest.approx(float(second), abs=1e-6) for second in range(len(told))] == [at for at, _ in told]
+    assert 10 <= len(told)
+    assert sorted(ended for _, ended in told) == [ended for _, ended in told]
+    assert 0 < told[-1][1] <= 50
