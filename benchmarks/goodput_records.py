@@ -60,11 +60,20 @@ class Found:
         """By method."""
         return {method: one.found for method, one in self.calibrations.items()}
 
+    def block(self, method: Method, index: int, condition: Condition | None) -> Block | None:
+        """A condition of a round, once it has been measured."""
+        return next(
+            (
+                one
+                for one in self.blocks
+                if one.method is method and one.round == index and one.condition == condition
+            ),
+            None,
+        )
+
     def has(self, method: Method, index: int, condition: Condition) -> bool:
         """Whether a condition of a round has been measured."""
-        return any(
-            one.method is method and one.round == index and one.condition == condition for one in self.blocks
-        )
+        return self.block(method, index, condition) is not None
 
     def whole_rounds(self, method: Method, conditions: Sequence[Condition]) -> list[Block]:
         """The blocks of the rounds in which every condition has been measured: only these are compared."""

@@ -187,6 +187,7 @@ New work is welcome at slot 1 up to {limit}, and at slot 0 while the profile pre
 or up to {unmeasured} where not even one sequence is predicted to keep it.
 Of slot 0, {reserve} sequences are kept for interactive requests.
 A K table counts for the rules as its K at {at} sequences.
+One that never changes K is the fixed K by another name, and is not measured a second time.
 Goodput is {weight:g} x interactive tokens in time + batch tokens, per second.
 Price lists sell a priority token at about four times a flex token; tables without that weight are there, too.
 Our configuration at an objective is what the profile of this run names, written down before the first load.

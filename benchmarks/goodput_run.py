@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
 
@@ -10,10 +11,10 @@ from benchmarks.errors import BenchError
 from benchmarks.goodput_engines import LONGEST, Drafts, Engine, Fleet
 from benchmarks.goodput_figures import Block
 from benchmarks.goodput_load import run_load
-from benchmarks.goodput_plan import Condition, Method, Plan, order
+from benchmarks.goodput_plan import Condition, Configuration, Method, Plan, order
 from benchmarks.goodput_records import Calibration, Found, LeftOut, Records
 from benchmarks.goodput_routing import LeastLoaded, Ours, Router, slot_seed
-from benchmarks.goodput_rules import Calibrated, rules_of, slots
+from benchmarks.goodput_rules import Calibrated, lengths_of, rules_of, slots
 
 START_S, CALIBRATION_S, FINISH_S = 40.0, 250.0, 6.0  # expected, for the time shown
 NO_HEAD: Final = "no EAGLE head was given with --eagle-head"
@@ -81,6 +82,9 @@ class Bench:
                     await self._block(method, index, condition, calibrated)
 
     async def _block(self, method: Method, index: int, condition: Condition, found: Calibrated) -> None:
+        if (twin := self._records.found.block(method, index, _twin(condition, found))) is not None:
+            self._records.measured(replace(twin, condition=condition))
+            return
         name = f"{method}.{condition.name}.{index + 1}"
         self._step(
             f"{method.in_words}, round {index + 1} of {self._plan.rounds}: {condition.name}",
@@ -92,6 +96,18 @@ class Bench:
         models = [one.capabilities.models[0] for one in engines]
         sent = await run_load(urls, models, router, self._plan.window, index, name)
         self._records.measured(Block(method, index, condition, self._plan.window, sent))
+
+
+def _twin(condition: Condition, found: Calibrated) -> Condition | None:
+    """The condition that is the same by another name: a K table that never changes K is a fixed K."""
+    names = (Configuration.ONE_POOL_TABLE, Configuration.ALL_SPECULATIVE)
+    if condition.configuration not in names:
+        return None
+    other = names[1 - names.index(condition.configuration)]
+    same = all(
+        lengths_of(other, slot, found) == lengths_of(condition.configuration, slot, found) for slot in (0, 1)
+    )
+    return replace(condition, configuration=other) if same else None
 
 
 def _router(condition: Condition, index: int, found: Calibrated, engines: tuple[Engine, ...]) -> Router:

@@ -31,7 +31,7 @@ from benchmarks.goodput_plan import RoutingKind as Kind
 from benchmarks.goodput_records import Found, Records
 from benchmarks.goodput_requests import Wanted, arrivals, batch_stream, interactive_decks
 from benchmarks.goodput_routing import LeastLoaded, Ours, Place
-from benchmarks.goodput_rules import lengths_of, per_token, rules_of, slots
+from benchmarks.goodput_rules import Calibrated, lengths_of, per_token, rules_of, slots
 from benchmarks.goodput_run import Bench, expected_s
 from tests.benchmarks.goodput_fake import TABLE, Fakes, calibrate, calibrated, capabilities
 
@@ -283,6 +283,30 @@ async def test_a_run_measures_every_condition_of_every_round(tmp_path: Path) -> 
     assert values["ngram_two_pools_ours_50_ms_batch_tokens_per_s"] > 100
     plain = [block for block in found.blocks if block.condition.configuration is Configuration.ALL_PLAIN]
     assert {0, 1} == {one.slot for block in plain for one in block.sent}
+
+
+async def test_a_table_that_never_changes_k_is_measured_once(tmp_path: Path) -> None:
+    """It is the fixed K by another name: both have the same answers, and only one was sent."""
+    always = replace(calibrated(), table=(0, *(4 for _ in TABLE[1:])))
+
+    async def found(*_: object) -> Calibrated:
+        return always
+
+    pair = tuple(ours_at(one, 0.05) for one in (Configuration.ALL_SPECULATIVE, Configuration.ONE_POOL_TABLE))
+    plan = replace(TINY, rounds=1, conditions=pair)
+    fakes, records = Fakes(), Records(tmp_path / "kept.jsonl", plan)
+    records.begin()
+    fleet = Fleet(fakes.start, Path("unused"), lambda _: None, ((0,), (1,)))
+    try:
+        await Bench(plan, Drafts(), fleet, found, records, lambda _text, _s: None).run()
+    finally:
+        await stop_all(fakes)
+    first, second = records.found.blocks
+
+    assert set(pair) == {first.condition, second.condition}
+    assert first.sent == second.sent
+    salts = {body["cache_salt"].split(".")[1] for one in fakes.engines for body in one.bodies}
+    assert 1 == len(salts)
 
 
 async def test_a_run_goes_on_where_it_was_interrupted(tmp_path: Path) -> None:
