@@ -240,7 +240,7 @@ def test_without_a_store_a_new_controller_takes_over_what_ray_serve_has(tmp_path
         pytest.param(("ours",), "draining", marks=pytest.mark.long),
         pytest.param(("ours",), "starting", marks=pytest.mark.long),
         pytest.param(("serve",), "draining", marks=pytest.mark.long),
-        (("ours", "serve"), "draining"),
+        pytest.param(("ours", "serve"), "draining", marks=pytest.mark.long),
     ],
     ids=["ours_draining", "ours_starting", "serve_draining", "both_draining"],
 )

@@ -102,7 +102,7 @@ def test_batch_that_gains_by_drafts_wants_one_speculative_pool() -> None:
     assert found.margin > 1.05
 
 
-@settings(deadline=None, max_examples=40)  # each looks for the best number of guests thrice
+@settings(deadline=None, max_examples=20)  # each looks for the best number of guests thrice
 @given(
     gains_of_any,
     gains_of_any,
