@@ -15,7 +15,7 @@ from math import ceil
 from autoscaling.decisions import PoolRules
 from autoscaling.routing_rules import RoutingRules
 from autoscaling.soft_limit import soft_limit
-from autoscaling.types import SCHEMA, ReplicaReport, ReplicaState, ReplicaView, Role, Snapshot
+from autoscaling.types import SCHEMA, Capabilities, ReplicaReport, ReplicaState, ReplicaView, Role, Snapshot
 
 EXPIRE_S = 10.0  # ten missed reports
 REPORT_PERIOD_S = 1.0
@@ -95,6 +95,12 @@ class Observations:
     def newest(self) -> tuple[Seen, ...]:
         """Every known replica's newest report, in a stable order."""
         return tuple(self._seen[key] for key in sorted(self._seen))
+
+    def serving(self) -> tuple[Capabilities, ...]:
+        """What every running replica says that it can do."""
+        return tuple(
+            seen.report.capabilities for seen in self.newest() if seen.report.state is ReplicaState.RUNNING
+        )
 
     def served_fingerprint(self) -> str | None:
         """The one model that may be served: what most running replicas have, the present one on a tie.

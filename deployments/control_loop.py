@@ -22,7 +22,7 @@ from autoscaling.observations import Observations
 from autoscaling.observe import observe
 from autoscaling.profile_match import Served, served
 from autoscaling.rules_of_policy import limits_from
-from autoscaling.types import ReplicaState, Role, ServeStates
+from autoscaling.types import Role, ServeStates
 from deployments.config import ControllerSettings
 from deployments.control_memory import ControlMemory
 from deployments.control_shadow import evaluate_shadow, would_differ
@@ -218,14 +218,7 @@ class ControlLoop:
 
     def _served(self) -> Served:
         """What runs, of the one model that may be served."""
-        return served(
-            self._observations.served_fingerprint(),
-            (
-                seen.report.capabilities
-                for seen in self._observations.newest()
-                if seen.report.state is ReplicaState.RUNNING
-            ),
-        )
+        return served(self._observations.served_fingerprint(), self._observations.serving())
 
     def _poll(self) -> Seen | None:
         self._ports.profile.poll()

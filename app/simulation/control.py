@@ -17,7 +17,7 @@ from autoscaling.policy_in_force import in_force
 from autoscaling.profile import Profile
 from autoscaling.profile_match import Served, served
 from autoscaling.rules_of_policy import routing_rules, with_measured_limits
-from autoscaling.types import IngressLoad, ReplicaReport, ReplicaState, Role, Snapshot
+from autoscaling.types import IngressLoad, ReplicaReport, Role, Snapshot
 
 TICK_S = 0.5  # as the controller's
 
@@ -93,11 +93,4 @@ class Control:
             self._fleet.apply(self.decision.plan)
 
     def _served(self) -> Served:
-        return served(
-            self._observations.served_fingerprint(),
-            (
-                seen.report.capabilities
-                for seen in self._observations.newest()
-                if seen.report.state is ReplicaState.RUNNING
-            ),
-        )
+        return served(self._observations.served_fingerprint(), self._observations.serving())
