@@ -98,9 +98,11 @@ def _against(
     if option.in_time and not _own_pool_by_recent(option, ask, rules):
         at_home = option.role is OWN_POOL[ask.tier]
         objective = rules.tiers.get(ask.tier, NO_RULES)
-        if at_home and not strict and _is_kept_for_nobody(option.role, objective, ask, rules):
-            objective = replace(objective, tpot_s=None)
         missed = prediction.miss(objective, strict=strict, at_home=at_home)
+        # Asked only of a miss: it is a prediction of its own, and most requests miss nothing.
+        late = missed is Verdict.WOULD_MISS_TPOT and at_home and not strict
+        if late and _is_kept_for_nobody(option.role, objective, ask, rules):
+            missed = prediction.miss(replace(objective, tpot_s=None), at_home=at_home)
         if missed is not None:
             return missed
     if option.reserved and not option.only and _hurts_interactive(option, load + ask.sequences, ask, rules):
