@@ -41,6 +41,7 @@ class Control:
         self._demand = Demand()
         self._latencies = Latencies()
         self._memory = Memory()
+        self._served = Served()  # as of the last tick
         self._policy: PolicyInForce | None = None
         self.decision: Decision | None = None
 
@@ -62,7 +63,7 @@ class Control:
             routing_rules(
                 believed.policy,
                 believed.profile,
-                self._served(),
+                self._served,
                 {role: self._latencies.speed(role, now) for role in Role},
             ),
         )
@@ -70,10 +71,11 @@ class Control:
     def tick(self, now: float) -> None:
         """Observe, decide, and have the fleet follow the plan."""
         believed, wall = self._believed, self._believed.wall + now
+        self._served = served(self._observations.served_fingerprint(), self._observations.serving())
         policy = with_measured_limits(
             in_force(believed.policy, 1, "", overrides=(), hold=None, wall=wall),
             believed.profile,
-            self._served(),
+            self._served,
         )
         self._policy = policy
         self._observations.expire(now)
@@ -91,6 +93,3 @@ class Control:
         self.decision, self._memory = decide(seen, policy, self._memory)
         if self.decision.plan is not None and policy.mode is Mode.ENFORCE:
             self._fleet.apply(self.decision.plan)
-
-    def _served(self) -> Served:
-        return served(self._observations.served_fingerprint(), self._observations.serving())
