@@ -39,7 +39,7 @@ BIN := $(VENV)/bin/
 PYTEST := $(BIN)python -m pytest
 PREPARE := prepare-base prepare-cpu prepare-dev
 
-.PHONY: help serve demo install install-simulated check test test-long contract bench-path bench-control bench-mixed bench-goodput bench-route bench-workload clean $(PREPARE)
+.PHONY: help serve demo install install-simulated check test test-long contract bench-path bench-control bench-mixed bench-goodput bench-engine bench-route bench-workload evaluate clean $(PREPARE)
 
 help:
 	@echo 'make serve                   install what is missing, then serve on http://127.0.0.1:$(PORT)'
@@ -64,9 +64,15 @@ help:
 	@echo 'make bench-goodput           what one pool and two pools sell on two cores, beside what was predicted;'
 	@echo '                             about 25 min per method, three of them, or 10 in all with ARGS=--quick;'
 	@echo '                             goes on after an interruption with ARGS="--resume build/goodput.jsonl"'
+	@echo 'make bench-engine            the simulated engine beside real ones, in cells that its profile has not seen;'
+	@echo '                             about 21 min, or 5 with ARGS=--quick; goes on after an interruption with'
+	@echo '                             ARGS="--resume build/engine-check"'
 	@echo 'make bench-workload          how much drafts give each class of request, on a running service (ARGS=--url URL);'
 	@echo '                             about 10 min'
 	@echo 'make bench-route             what deciding on one request costs the ingress; about 30 s'
+	@echo 'make evaluate                policies on simulated fleets of 32 replicas, ours among them: docs/evaluation.md;'
+	@echo '                             about 90 min, or 5 with ARGS=--quick;'
+	@echo '                             goes on after an interruption with ARGS="--resume build/evaluate.jsonl"'
 	@echo 'make clean                   remove the virtual environments and all caches of this checkout; 5 s'
 	@echo
 	@echo 'Settings (make TARGET NAME=VALUE):'
@@ -126,11 +132,19 @@ bench-mixed: prepare-$(FLAVOUR)
 bench-goodput: prepare-cpu
 	$(BIN)python -m benchmarks.goodput $(ARGS)
 
+# Its two engines are real, whatever ENGINE says.
+bench-engine: prepare-cpu
+	$(BIN)python -m benchmarks.engine_check $(ARGS)
+
 bench-workload: prepare-base
 	$(BIN)python -m benchmarks.workload $(ARGS)
 
 bench-route: prepare-base
 	$(BIN)python -m benchmarks.route $(ARGS)
+
+# Its engines, and all of the service, are simulated.
+evaluate: prepare-base
+	$(BIN)python -m benchmarks.evaluate $(ARGS)
 
 # Only a directory that Python marked as a virtual environment is removed; .venv-peer is of bench-path.
 clean:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from autoscaling.profiling.findings import Verdict
 from autoscaling.routing_rules import StepCost
-from autoscaling.step_cost import drafted_tokens, largest_batch, step_s, tpot_s
+from autoscaling.step_cost import at_length, drafted_tokens, largest_batch, step_s, tpot_s
 
 # Deeper than measured, a draft is taken to fare as at the last position, but never better than this.
 MOST_BEYOND = 0.8
@@ -144,15 +144,14 @@ def capacity(
         fitting = min(most, int(kv_tokens // context_tokens))
     best = Sellable(0, 0, 0.0, False)
     for length in sorted(gains):
-        drafted = None if cost.drafted is None else drafted_tokens(cost, length)
-        at_length = replace(cost, draft_length=length, drafted=drafted)
-        in_time = largest_batch(at_length, tpot_s_objective, context_tokens, gains[length], most)
+        there = at_length(cost, length)
+        in_time = largest_batch(there, tpot_s_objective, context_tokens, gains[length], most)
         batch = min(in_time, fitting)
         if batch < 1:
             if in_time > 0 and best.sequences == 0:
                 best = Sellable(0, 0, 0.0, True)
             continue
-        sold = batch / tpot_s(at_length, batch, context_tokens, gains[length])
+        sold = batch / tpot_s(there, batch, context_tokens, gains[length])
         if sold > best.tokens_per_s:
             best = Sellable(length, batch, sold, in_time > batch)
     return best

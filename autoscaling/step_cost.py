@@ -6,6 +6,8 @@ part in it, and `tokens_per_step` (1 or more) tokens of each come out of it on a
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from autoscaling.routing_rules import StepCost
 
 
@@ -37,6 +39,28 @@ def drafted_tokens(cost: StepCost, draft_length: int) -> float:
     if cost.drafted is None or cost.draft_length == 0:
         return float(draft_length)
     return cost.drafted * draft_length / cost.draft_length
+
+
+def at_length(cost: StepCost, draft_length: int) -> StepCost:
+    """The cost with another K in force, its drafts as full as at the cost's own."""
+    drafted = None if cost.drafted is None else drafted_tokens(cost, draft_length)
+    return replace(cost, draft_length=draft_length, drafted=drafted)
+
+
+def per_token(cost: StepCost, gain: float) -> StepCost:
+    """A cost whose steps bring one token, each as dear as in steps of `gain`; prompts cost what they did."""
+    return replace(
+        cost,
+        base_s=cost.base_s / gain,
+        per_token_s=cost.per_token_s / gain,
+        per_context_s=cost.per_context_s / gain,
+        draft_s=cost.draft_s / gain,
+        per_draft_s=cost.per_draft_s / gain,
+        draft_per_token_s=cost.draft_per_token_s / gain,
+        draft_per_context_s=cost.draft_per_context_s / gain,
+        per_prefill_s=_per_prefill_s(cost),
+        past_hinge_s=cost.past_hinge_s / gain,
+    )
 
 
 def tpot_s(cost: StepCost, sequences: float, context_tokens: float, tokens_per_step: float) -> float:

@@ -12,7 +12,7 @@ from typing import Final
 
 from autoscaling.profiling.findings import PoolAnswer
 from autoscaling.routing_rules import LimitsFrom, PoolSpeed, RoutingRules, StepCost, TierRules
-from autoscaling.step_cost import drafted_tokens, tpot_s
+from autoscaling.step_cost import at_length, per_token, tpot_s
 from autoscaling.types import Role, Tier
 from benchmarks.goodput_plan import (
     BATCH_DEADLINE_S,
@@ -117,39 +117,16 @@ def rules_of(configuration: Configuration, found: Calibrated, in_force_s: float)
 def _limit(slot: Slot, found: Calibrated, in_force_s: float) -> int:
     """The largest batch that keeps the objective in force with the mean gain, as a profile sets it."""
     cost = found.costs[slot.lies]
-    kept = [
-        size
-        for size in range(1, MAX_NUM_SEQS + 1)
-        if tpot_s(at(cost, slot.lengths[size]), size, found.context_tokens, found.gain(slot.lengths[size]))
-        <= in_force_s
-    ]
+    kept = []
+    for size in range(1, MAX_NUM_SEQS + 1):
+        length = slot.lengths[size]
+        if tpot_s(at_length(cost, length), size, found.context_tokens, found.gain(length)) <= in_force_s:
+            kept.append(size)
     return max(kept, default=UNMEASURED_LIMIT)
 
 
 def _cost(slot: Slot, sequences: int, found: Calibrated) -> StepCost:
     """What a step costs there; in the role plain, to which the rules credit no gain, over that gain."""
     length = slot.lengths[sequences]
-    cost = at(found.costs[slot.lies], length)
+    cost = at_length(found.costs[slot.lies], length)
     return cost if slot.role is Role.SPECULATIVE else per_token(cost, found.gain(length))
-
-
-def at(cost: StepCost, length: int) -> StepCost:
-    """The cost with K in force."""
-    drafted = None if cost.drafted is None else drafted_tokens(cost, length)
-    return replace(cost, draft_length=length, drafted=drafted)
-
-
-def per_token(cost: StepCost, gain: float) -> StepCost:
-    """A cost whose steps bring one token, as dear per token as steps of so many."""
-    return replace(
-        cost,
-        base_s=cost.base_s / gain,
-        per_token_s=cost.per_token_s / gain,
-        per_context_s=cost.per_context_s / gain,
-        draft_s=cost.draft_s / gain,
-        per_draft_s=cost.per_draft_s / gain,
-        draft_per_token_s=cost.draft_per_token_s / gain,
-        draft_per_context_s=cost.draft_per_context_s / gain,
-        per_prefill_s=cost.per_token_s if cost.per_prefill_s is None else cost.per_prefill_s,
-        past_hinge_s=cost.past_hinge_s / gain,
-    )

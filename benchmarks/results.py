@@ -63,10 +63,12 @@ def write_results(
     text: str = "",
     versions: Mapping[str, str] | None = None,
     folder: Path = RESULTS,
+    command: str | None = None,
 ) -> Written:
     """Write NAME.json and NAME.md, `text` above the verdicts; a figure that is absent was not measured.
 
-    Raises ValueError for a figure that is no finite number.
+    `command` is the make target, `bench-NAME` without it.  Raises ValueError for a figure that is no finite
+    number.
     """
     for figure, value in figures.items():
         if not math.isfinite(value):
@@ -82,7 +84,7 @@ def write_results(
     folder.mkdir(parents=True, exist_ok=True)
     written = Written(folder / f"{name}.json", folder / f"{name}.md", verdicts)
     _replace(written.json, json.dumps(data, indent=2) + "\n")
-    _replace(written.markdown, _page(name, figures, targets, verdicts, text, data))
+    _replace(written.markdown, _page(command or f"bench-{name}", figures, targets, verdicts, text, data))
     return written
 
 
@@ -136,7 +138,7 @@ def machine() -> dict[str, Any]:
 
 
 def _page(
-    name: str,
+    command: str,
     figures: Mapping[str, float],
     targets: Mapping[str, Target],
     verdicts: Mapping[str, Verdict],
@@ -153,7 +155,7 @@ def _page(
         f"{where['cpu']}, {where['cores']} cores, {where['memory_gib']} GiB, {where['system']}.\n"
         f"{made}.\nMeasured {data['at']}."
     )
-    parts = [f"# Results of `make bench-{name}`", text.strip()]
+    parts = [f"# Results of `make {command}`", text.strip()]
     if rows:
         parts += ["## Targets", markdown_table(("figure", "measured", "target", "verdict"), rows)]
     return "\n\n".join(part for part in [*parts, foot] if part) + "\n"

@@ -28,8 +28,10 @@ TARGETS = {
     "bench-control",
     "bench-mixed",
     "bench-goodput",
+    "bench-engine",
     "bench-route",
     "bench-workload",
+    "evaluate",
     "clean",
 }
 

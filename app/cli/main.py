@@ -13,7 +13,9 @@ from app.cli.hold import hold, release
 from app.cli.output import OK
 from app.cli.override import override
 from app.cli.policy import policy
+from app.cli.replay import replay
 from app.cli.serve import serve
+from app.cli.simulate import simulate
 from app.cli.status import status
 from app.cli.why import why
 
@@ -41,7 +43,7 @@ def options(
     """Serve one model from a speculative and a plain pool of vLLM replicas."""
 
 
-for command in (serve, demo, bench, status, why, hold, release):
+for command in (serve, demo, bench, simulate, replay, status, why, hold, release):
     cli.command()(command)
 cli.add_typer(override, name="override")
 cli.add_typer(policy, name="policy")

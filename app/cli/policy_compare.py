@@ -1,21 +1,19 @@
-"""`twinpool policy diff`: what an edit of the policy file would change, in meaning."""
+"""`twinpool policy diff`: what an edit of the policy file changes, in meaning and on recorded decisions."""
 
 from __future__ import annotations
 
 import dataclasses
-import sys
-import time
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from app.cli import policy_text, problem_lines
+from app.cli import policy_compare_log, valid_policy
 from app.cli.client import address, get, told
 from app.cli.output import FINDING, OK, AsJson, Output, Url, fail, print_json, printable, wants_json
+from app.cli.simulation_options import LogOption, ProfileOption
 from autoscaling.policy import CapacityPolicy
 from autoscaling.policy_diff import differences, render
-from autoscaling.policy_file import read_policy
 
 
 def diff(
@@ -26,6 +24,8 @@ def diff(
             metavar="[OTHER]", help="The newer file; without it FILE is compared with the service."
         ),
     ] = None,
+    log: LogOption = None,
+    profile: ProfileOption = None,
     output: Output = "text",
     as_json: AsJson = False,
     url: Url = None,
@@ -33,25 +33,29 @@ def diff(
     """Show what changes from FILE to OTHER, or from the running service's active revision to FILE.
 
     Every line says what the change would do; spelling, comments and written defaults are no difference.
-    Exit codes: 0 no difference, 1 differences, 2 a policy is not valid or the service does not answer.
+    With --log every recorded decision is made again under both policies, and those that differ are shown;
+    with --profile as well, the recorded requests are simulated under both.
+    Exit codes: 0 no difference, 1 differences, 2 a policy is not valid, the log cannot be read, or the
+    service does not answer.
     """
     wanted_json = wants_json(output, as_json)
-    new = _file(file if other is None else other)
-    old = _active(address(url)) if other is None else _file(file)
+    if profile is not None and log is None:
+        fail("--profile is of the simulation of a log", "add --log, or leave --profile out")
+    new = valid_policy.of_file(file if other is None else other)
+    old = _active(address(url)) if other is None else valid_policy.of_file(file)
     found = differences(old, new)
-    if wanted_json:
-        print_json([dataclasses.asdict(item) for item in found])
-    else:
+    on_log = None if log is None else policy_compare_log.on_log(log, old, new, profile)
+    listed = [dataclasses.asdict(item) for item in found]
+    if not wanted_json:
         print(printable(render(found), lines=True), end="")
-    raise typer.Exit(FINDING if found else OK)
-
-
-def _file(path: Path) -> CapacityPolicy:
-    try:
-        found = policy_text.read(path)
-    except policy_text.UnreadableError as error:
-        fail(str(error), error.mend)
-    return _valid(found.file, found.text)
+        if on_log is not None:
+            policy_compare_log.show(on_log)
+    elif on_log is None:
+        print_json(listed)
+    else:
+        print_json({"differences": listed, "log": on_log.document()})
+    differ = bool(found) or (on_log is not None and on_log.difference.is_any)
+    raise typer.Exit(FINDING if differ else OK)
 
 
 def _active(service: str) -> CapacityPolicy:
@@ -60,16 +64,4 @@ def _active(service: str) -> CapacityPolicy:
         if revision is None:
             fail("the service has no active policy yet", "compare two files: twinpool policy diff OLD NEW")
         text = get(service, f"/admin/policy/{revision}")["text"]
-    return _valid(f"revision {revision}", text)
-
-
-def _valid(name: str, text: str) -> CapacityPolicy:
-    found = read_policy(text, time.time())
-    if found.policy is None:
-        for problem in found.problems:
-            print(problem_lines.line(name, problem), file=sys.stderr)
-        fail(
-            f"{name} is no valid policy",
-            "mend what is listed above; `twinpool policy validate` shows it again",
-        )
-    return found.policy
+    return valid_policy.of_text(f"revision {revision}", text)

@@ -44,6 +44,7 @@ class Acceptance:
     spread: float = 0.0
     persistence: float = PERSISTENCE  # correlation of a step with the next of its request, 0..1
     source: str = ""
+    undrafted: float | None = None  # steps without a draft for each token; None: always the same share
 
     def __post_init__(self) -> None:
         for before, share in pairwise((1.0, *self.survival, 0.0)):
@@ -51,7 +52,8 @@ class Acceptance:
                 raise ValueError(
                     f"survival: {share:g} after {before:g}: give shares 0..1 that never rise with position"
                 )
-        for name, value in (("draft_rate", self.draft_rate), ("persistence", self.persistence)):
+        shares = {"draft_rate": self.draft_rate, "persistence": self.persistence}
+        for name, value in (shares | {"undrafted": self.undrafted or 0.0}).items():
             if not 0.0 <= value <= 1.0:
                 raise ValueError(f"{name}: {value:g}: must be within 0..1")
         if not (self.spread >= 0.0 and math.isfinite(self.spread)):
@@ -60,6 +62,17 @@ class Acceptance:
     def tokens_per_step(self, draft_length: int) -> float:
         """Tokens that a step at K brings a sequence on average, drafts or not."""
         return tokens_per_step(self.survival, draft_length, self.draft_rate)
+
+    def drafting(self, draft_length: int) -> float:
+        """Share of steps at K that carry a draft.
+
+        Where drafts are looked up, new text has none: the longer drafts are, the more of the steps that are
+        left are of new text.
+        """
+        if self.undrafted is None:
+            return self.draft_rate
+        accepting = self.tokens_per_step(1) - 1.0
+        return max(accepting, 1.0 - self.undrafted * self.tokens_per_step(draft_length))
 
 
 def by_length(
@@ -182,6 +195,6 @@ def _means(acceptance: Acceptance, longest: int, shared: float, effects: Numbers
 def _thresholds(acceptance: Acceptance, longest: int) -> Numbers:
     """Of carrying a draft, and of accepting 1 to `longest` tokens of it; infinite for never and always."""
     gains = [acceptance.tokens_per_step(length) for length in range(longest + 1)]
-    shares = [acceptance.draft_rate, *(after - before for before, after in pairwise(gains))]
+    shares = [acceptance.drafting(longest), *(after - before for before, after in pairwise(gains))]
     thresholds: Numbers = -ndtri(np.clip(shares, 0.0, 1.0))
     return thresholds

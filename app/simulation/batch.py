@@ -54,6 +54,10 @@ class Batch:
             planned += sequence.part
         return planned
 
+    def drafting(self) -> int:
+        """How many of those that decode have a draft in the next step, in an engine that drafts."""
+        return sum((sequence.drawn or sequence.draw())[-1] >= 0 for sequence in self.decoding)
+
     def decode(self, length: int, tally: Tally, now: float) -> list[Progress]:
         """Give each that decodes what a step at K = `length` brings it; those that end are no longer here."""
         progress: list[Progress] = []

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from app.simulation.fleet import Fleet
 from autoscaling.decide import decide
-from autoscaling.decisions import Decision, Memory, Mode, PolicyInForce
+from autoscaling.decisions import Decision, Memory, Mode, Move, Observation, PolicyInForce, PoolRules
 from autoscaling.demand import Demand
 from autoscaling.latencies import Latencies
 from autoscaling.observations import Observations
@@ -17,7 +17,7 @@ from autoscaling.policy_in_force import in_force
 from autoscaling.profile import Profile
 from autoscaling.profile_match import Served, served
 from autoscaling.rules_of_policy import routing_rules, with_measured_limits
-from autoscaling.types import IngressLoad, ReplicaReport, Role, Snapshot
+from autoscaling.types import IngressLoad, ReplicaReport, ReplicaState, Role, Snapshot
 
 TICK_S = 0.5  # as the controller's
 
@@ -32,7 +32,7 @@ class Believed:
 
 
 class Control:
-    """One controller's life; `decision` is the newest."""
+    """One controller's life; `decision` is the newest.  A controller with another rule overrides `decide`."""
 
     def __init__(self, believed: Believed, fleet: Fleet, now: float) -> None:
         self._believed = believed
@@ -43,7 +43,17 @@ class Control:
         self._memory = Memory()
         self._served = Served()  # as of the last tick
         self._policy: PolicyInForce | None = None
+        self._moves: dict[str, Move] = {}
         self.decision: Decision | None = None
+
+    @property
+    def moves(self) -> tuple[Move, ...]:
+        """Every move that has begun, as it stands now, the oldest first."""
+        return tuple(self._moves.values())
+
+    def rules(self, role: Role) -> PoolRules | None:
+        """A pool's rules as of the last tick; None before the first."""
+        return None if self._policy is None else self._policy.pools[role]
 
     def take(self, reports: Iterable[ReplicaReport], now: float) -> None:
         """Take what replicas report."""
@@ -69,7 +79,7 @@ class Control:
         )
 
     def tick(self, now: float) -> None:
-        """Observe, decide, and have the fleet follow the plan."""
+        """Observe, decide, and have the fleet follow the plan; one that only changes roles, the targets."""
         believed, wall = self._believed, self._believed.wall + now
         self._served = served(self._observations.served_fingerprint(), self._observations.serving())
         policy = with_measured_limits(
@@ -90,6 +100,20 @@ class Control:
             young=self._observations.young(now),
             fresh=False,
         )
-        self.decision, self._memory = decide(seen, policy, self._memory)
-        if self.decision.plan is not None and policy.mode is Mode.ENFORCE:
-            self._fleet.apply(self.decision.plan)
+        decision, self._memory = self.decide(seen, policy, self._memory)
+        self.decision = decision
+        for move in (decision.ended, decision.move):
+            if move is not None:
+                self._moves[move.id] = move
+        plan = decision.targets if self._fleet.changes_roles else decision.plan
+        if plan is not None and policy.mode is Mode.ENFORCE:
+            self._fleet.apply(plan)
+
+    def decide(self, seen: Observation, policy: PolicyInForce, memory: Memory) -> tuple[Decision, Memory]:
+        """What to do now, and what the next tick must remember."""
+        return decide(seen, policy, memory)
+
+    def _reports(self, role: Role) -> list[ReplicaReport]:
+        """The newest report of each replica of a pool that takes work."""
+        found = (seen.report for seen in self._observations.newest())
+        return [one for one in found if one.role is role and one.state is ReplicaState.RUNNING]

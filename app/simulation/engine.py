@@ -8,6 +8,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 from random import Random
 
 from app.simulation.acceptance import Draws
@@ -36,12 +37,17 @@ class Engine:
         jitter: float = 0.0,
         name: str = "",
     ) -> None:
-        self._profile, self._cost, self._seed = profile, profile.cost_of(role), seed
-        self._lengths = tuple((self._cost.draft_length,) if draft_lengths is None else draft_lengths)
+        cost = profile.cost_of(role)
+        self._profile, self._seed = profile, seed
+        self._every = cost.drafted is None  # whether every sequence drafts in every step
+        # A step is priced by the tokens verified in it: without drafts of its own a sequence is one.
+        self._cost = replace(cost, drafted=0.0, draft_length=max(1, cost.draft_length))
+        self._verify_s = profile.verify_s
+        self._lengths = tuple((cost.draft_length,) if draft_lengths is None else draft_lengths)
         if not self._lengths or min(self._lengths) < 0:
             raise ValueError(f"draft_lengths: {self._lengths}: give one or more, each 0 or above")
         self._longest = max(self._lengths)
-        self._tax = profile.k0_tax if self._cost.draft_length > 0 else 1.0
+        self._tax = profile.k0_tax if cost.draft_length > 0 else 1.0
         self._kv = profile.kv_tokens[role]
         # Seeded by a string: the same draws in every process.
         self._jitter, self._chance = jitter, Random(f"{seed}/{name}")  # noqa: S311
@@ -131,7 +137,10 @@ class Engine:
         if batch.prefilling:
             prompts = batch.plan(self._profile.max_batched_tokens - decoding * (1 + length))
         if decoding:
-            seconds = step_s(self._cost, decoding, batch.decoded / decoding, prompts, length)
+            drafting = decoding if self._every or not length else batch.drafting()
+            tokens = decoding + length * drafting
+            seconds = step_s(self._cost, tokens, batch.decoded / tokens, prompts, length)
+            seconds += self._verify_s * (tokens - decoding) * batch.decoded / decoding
             if length == 0:
                 seconds *= self._tax
         else:
@@ -185,7 +194,7 @@ class Engine:
             heapq.heappop(self._waiting)
             if sequence.scheduled_at is None:
                 sequence.scheduled_at = now
-            budget -= sequence.context
+            budget -= sequence.context - sequence.computed
             batch.take(sequence)
 
     def _growth(self, sequences: int) -> int:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+from scipy.optimize import isotonic_regression
 
 from app.simulation.acceptance import Acceptance
 from autoscaling.goodput import effective_alpha, tokens_per_step
@@ -34,6 +38,7 @@ class EngineProfile:
     start_s: float  # until a started engine serves
     stop_s: float  # of an idle engine
     k0_tax: float = 1.0  # plain tokens per second over those of a speculative engine that drafts nothing
+    verify_s: float = 0.0  # of a step for each draft token and each context token before it
     accelerators: int = 1  # that one engine takes
     source: str = ""
 
@@ -62,18 +67,20 @@ class Engines:
     start_s: float = 30.0  # likewise
     stop_s: float = 3.0  # likewise
     spread: Mapping[str, float] = field(default_factory=lambda: SPREAD)
+    verify_s: float = 0.0  # see `app.simulation.verify_price`
 
 
 def from_profile(profile: Profile, name: str, engines: Engines | None = None) -> EngineProfile:
     """The engines of a measured profile.
 
-    Acceptance gives exactly the measured tokens per step of each class: the share of steps with a draft is
-    taken so that it does, or where no survival was measured, one acceptance at every position.
+    Acceptance gives the measured tokens per step of each class at every K that was measured.  At another K
+    drafts get as far as survival says, or where that was not measured, one acceptance at every position; as
+    many tokens are new text, which no draft is found for, at every K.  What a speculative engine loses at
+    K = 0 is in its own cost, which was fitted to such steps too, so that the tax of the file is not added.
     """
     given = engines or Engines()
     cost = profile.costs.get(Role.SPECULATIVE)
     length = 0 if cost is None else cost.draft_length
-    taxes = [ratio for _, ratio in profile.k0_tax]
     measured_on = profile.measured_on
     return EngineProfile(
         name=name,
@@ -89,7 +96,7 @@ def from_profile(profile: Profile, name: str, engines: Engines | None = None) ->
         context_tokens=profile.context_tokens,
         start_s=given.start_s if profile.start_s is None else profile.start_s,
         stop_s=given.stop_s if profile.stop_s is None else profile.stop_s,
-        k0_tax=sum(taxes) / len(taxes) if taxes else 1.0,
+        verify_s=given.verify_s,
         accelerators=measured_on.tensor_parallel or 1,
         source=f"measured: {name}",
     )
@@ -99,10 +106,30 @@ def _acceptance(profile: Profile, kind: str, gain: float, length: int, spread: f
     source = "measured"
     if length == 0 or gain <= 1.0:
         return Acceptance((), draft_rate=0.0, source=source)
-    survival = profile.survival.get(kind, ())
-    with_every_draft = tokens_per_step(survival, length)
-    if with_every_draft >= gain:
-        return Acceptance(survival, (gain - 1.0) / (with_every_draft - 1.0), spread, source=source)
-    alpha = effective_alpha(gain, length)
-    survival = tuple(alpha**position for position in range(1, length + 1))
-    return Acceptance(survival, spread=spread, source=source)
+    measured = {at: tokens for at, tokens in profile.tokens_by_length.get(kind, {}).items() if at > 0}
+    longest = max(measured, default=length)
+    measured[longest] = gain
+    accepted = _accepted(profile.survival.get(kind, ()), gain, longest)
+    draft_rate = min(1.0, (gain - 1.0) / accepted[-1])
+    undrafted = (1.0 - draft_rate) / gain
+    gains = _gains(measured, [(1.0 + some) / (1.0 + undrafted * some) for some in accepted])
+    # Survival depends on the K in force: as in `by_length` this one gives the right mean at each K.
+    shares = isotonic_regression([after - before for before, after in pairwise(gains)], increasing=False).x
+    draft_rate = min(1.0, max(draft_rate, float(shares[0])))  # a token more takes a draft
+    survival = tuple(min(1.0, max(0.0, float(share)) / draft_rate) for share in shares)
+    return Acceptance(survival, draft_rate, spread, source=source, undrafted=undrafted)
+
+
+def _accepted(survival: Sequence[float], gain: float, longest: int) -> list[float]:
+    """Tokens that a draft cut at K = 0, 1, ... has accepted; by one acceptance where survival is too low."""
+    if tokens_per_step(survival, longest) < gain:
+        alpha = effective_alpha(gain, longest)
+        survival = tuple(alpha**position for position in range(1, longest + 1))
+    return [tokens_per_step(survival, length) - 1.0 for length in range(longest + 1)]
+
+
+def _gains(measured: Mapping[int, float], modelled: Sequence[float]) -> list[float]:
+    """Tokens per step at K = 0, 1, ...: the measured ones, and between them what is modelled, as far off."""
+    ratios = {0: 1.0} | {length: tokens / modelled[length] for length, tokens in sorted(measured.items())}
+    off = np.interp(range(len(modelled)), list(ratios), list(ratios.values()))
+    return [tokens * float(ratio) for tokens, ratio in zip(modelled, off, strict=True)]

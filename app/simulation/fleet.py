@@ -12,6 +12,7 @@ from autoscaling.decisions import Sizes
 from autoscaling.types import Role, ServePool, ServeStates
 
 Make = Callable[[Role, str], Replica]  # of a pool, with a name
+ChangeRole = Callable[[Replica, Role], None]  # the pool that it serves in from now on
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +25,15 @@ class Delays:
 
 
 class Fleet:
-    """Both pools; touched by one virtual loop."""
+    """Both pools; touched by one virtual loop.
 
-    def __init__(self, make: Make, delays: Delays) -> None:
+    With `change_role` one kind of engine serves in both pools, and a replica goes from one pool to the other
+    at once, with what is open on it; delays are those of replicas that no pool takes.
+    """
+
+    def __init__(self, make: Make, delays: Delays, change_role: ChangeRole | None = None) -> None:
         self._make = make
+        self._change_role = change_role
         self._delays = delays
         self._targets = dict.fromkeys(Role, 0)
         self._running: dict[Role, dict[str, Replica]] = {role: {} for role in Role}
@@ -35,6 +41,11 @@ class Fleet:
         self._stopping: dict[Role, set[asyncio.Task[None]]] = {role: set() for role in Role}
         self._draining: dict[str, Replica] = {}
         self._made = 0
+
+    @property
+    def changes_roles(self) -> bool:
+        """Whether a replica goes to the other pool at once."""
+        return self._change_role is not None
 
     def begin(self, sizes: Sizes) -> None:
         """A service that has long been up: these run at once."""
@@ -45,16 +56,17 @@ class Fleet:
 
     def apply(self, plan: Sizes) -> None:
         """Start and stop replicas until each pool has its target; of running ones the newest go first."""
+        leaving = [replica for role, target in plan.items() for replica in self._shrunk(role, target)]
         for role, target in plan.items():
-            self._targets[role] = target
-            while len(self._running[role]) + len(self._starting[role]) > target:
-                if self._starting[role]:
-                    self._starting[role].pop().cancel()
-                    continue
-                identity = next(reversed(self._running[role]))
-                self._stop(role, self._running[role].pop(identity))
             while len(self._running[role]) + len(self._starting[role]) < target:
-                self._starting[role].append(asyncio.create_task(self._start(role)))
+                if leaving and self._change_role is not None:
+                    replica = leaving.pop(0)
+                    self._change_role(replica, role)
+                    self._running[role][replica.identity] = replica
+                else:
+                    self._starting[role].append(asyncio.create_task(self._start(role)))
+        for replica in leaving:
+            self._stop(replica)
 
     def find(self, identity: str) -> Replica | None:
         """A replica that runs or drains; None when it is gone."""
@@ -99,7 +111,19 @@ class Fleet:
         self._starting[role] = [task for task in self._starting[role] if task is not own]
         self._add(role)
 
-    def _stop(self, role: Role, replica: Replica) -> None:
+    def _shrunk(self, role: Role, target: int) -> list[Replica]:
+        """Take from a pool what is above its target, what starts before what runs; what ran and has to go."""
+        self._targets[role] = target
+        gone = []
+        while len(self._running[role]) + len(self._starting[role]) > target:
+            if self._starting[role]:
+                self._starting[role].pop().cancel()
+            else:
+                gone.append(self._running[role].pop(next(reversed(self._running[role]))))
+        return gone
+
+    def _stop(self, replica: Replica) -> None:
+        role = replica.pool
         self._draining[replica.identity] = replica
         task = asyncio.create_task(self._drained(replica))
         self._stopping[role].add(task)

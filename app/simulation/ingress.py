@@ -6,6 +6,7 @@ import asyncio
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from enum import StrEnum
 
 from app.admission.desk import Desk
 from app.admission.refusals import NoSeatError
@@ -17,6 +18,7 @@ from app.routing.ask import Ask
 from app.routing.rule import preferred_role
 from app.simulation.arrival import Arrival
 from app.simulation.fleet import Fleet
+from app.simulation.least_loaded import LeastLoaded
 from app.simulation.sequence import Sequence
 from app.workload.acceptance import draftable
 from autoscaling.profile import MEAN
@@ -24,6 +26,13 @@ from autoscaling.request_line import Outcome
 from autoscaling.types import IngressLoad, Role, Snapshot, Tier
 
 POLL_S = 0.25  # how often a snapshot is fetched
+
+
+class Routing(StrEnum):
+    """How ingresses route."""
+
+    OURS = "ours"
+    LEAST_LOADED = "least_loaded"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +72,7 @@ class Ingress:
         delay_s: float,
         seed: int,
         origin_s: float,
+        routing: Routing = Routing.OURS,
     ) -> None:
         self._name = name
         self._fleet = fleet
@@ -70,10 +80,17 @@ class Ingress:
         self._delay_s = delay_s
         self._origin_s = origin_s  # when the trace begins, by the loop
         self._loop = asyncio.get_running_loop()
-        self._membership = Membership()
+        self._routing = routing
         chance = random.Random(f"{seed}/{name}")  # noqa: S311  # a choice between replicas
+        ours = routing is Routing.OURS
+        self._membership = Membership() if ours else LeastLoaded(chance.randrange)
         self._desk = Desk(self._membership, chance.randrange, self._loop.time)
         self._demand = Demand()
+
+    @property
+    def wanted(self) -> dict[Role, int]:
+        """Sequences open here now, by the pool that their callers prefer; those that wait are among them."""
+        return self._demand.load(self._membership.epoch).wanted
 
     async def poll(self) -> None:
         """Fetch snapshots for ever; each is `delay_s` old when it comes."""
@@ -88,7 +105,10 @@ class Ingress:
             await asyncio.sleep(POLL_S)
 
     async def serve(self, number: int, arrival: Arrival) -> Served:
-        """Have a request answered, or say why not."""
+        """Have a request answered, or say why not; a prompt that no replica takes is the caller's mistake."""
+        longest = self._membership.max_model_len
+        if longest is not None and arrival.prompt_tokens >= longest:
+            return Served(arrival, Outcome.CALLER, ended_at=self._now())
         ask = self._ask(arrival)
         with self._demand.open(preferred_role(ask.tier, None), 1):
             try:
@@ -120,7 +140,7 @@ class Ingress:
                     arrival,
                     Outcome.OK if answer.tokens and sequence.left == 0 else Outcome.FAILED,
                     seat.route.pool,
-                    seat.route.reason.value,
+                    seat.route.reason.value if self._routing is Routing.OURS else self._routing.value,
                     waited_s,
                     None if sequence.first_token_at is None else sequence.first_token_at - self._origin_s,
                     self._now(),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from app.simulation.engine import Engine
 from app.simulation.engine_profile import EngineProfile
@@ -24,6 +24,19 @@ class Limits:
     hard: int
 
 
+@dataclass(frozen=True, slots=True)
+class Lies:
+    """Which kind of engine lies in a pool."""
+
+    role: Role  # its costs and its memory are those of this role
+    draft_lengths: tuple[int, ...] | None = None  # K by running sequences, see `Engine`; None: the cost's own
+
+    def longest(self, profile: EngineProfile) -> int:
+        """The largest K; 0 for an engine that never drafts."""
+        own = profile.cost_of(self.role).draft_length
+        return own if self.draft_lengths is None else max(self.draft_lengths)
+
+
 class Replica:
     """A replica from the moment it runs until it is gone; touched by one virtual loop."""
 
@@ -34,8 +47,7 @@ class Replica:
         engine: Engine,
         profile: EngineProfile,
         limits: Limits,
-        *,
-        drafts: bool,
+        lies: Lies,
     ) -> None:
         self.identity = identity
         self.pool = pool
@@ -48,23 +60,7 @@ class Replica:
         self._seq = 0
         self._idle = asyncio.Event()
         self._idle.set()
-        self._capabilities = Capabilities(
-            role=pool,
-            engine=ENGINE,
-            engine_version="",
-            method=METHOD if drafts else None,
-            runner=None,
-            draft_length_max=profile.cost_of(Role.SPECULATIVE).draft_length if drafts else 0,
-            draft_length_adjustable=drafts,
-            max_model_len=profile.max_model_len,
-            max_num_seqs=profile.max_num_seqs,
-            refuses=(),
-            per_request_metrics=False,
-            models=(MODEL,),
-            fingerprint=profile.name,
-            kv_cache_tokens=profile.kv_tokens[pool],
-            tensor_parallel=profile.accelerators,
-        )
+        self._capabilities = _capabilities(pool, profile, lies)
 
     @property
     def inflight(self) -> int:
@@ -83,6 +79,11 @@ class Replica:
         self._idle.clear()
         self._step()
         return True
+
+    def change_role(self, pool: Role, limits: Limits) -> None:
+        """Serve in another pool from now on, with the same engine and all that is open."""
+        self.pool, self._limits = pool, limits
+        self._capabilities = replace(self._capabilities, role=pool)
 
     async def drain(self, limit_s: float) -> None:
         """Take nothing more and wait for what is open, at most so long; the rest is broken off."""
@@ -145,6 +146,27 @@ class Replica:
         if not self._open:
             self._idle.set()
         self._step()
+
+
+def _capabilities(pool: Role, profile: EngineProfile, lies: Lies) -> Capabilities:
+    longest = lies.longest(profile)
+    return Capabilities(
+        role=pool,
+        engine=ENGINE,
+        engine_version="",
+        method=METHOD if longest > 0 else None,
+        runner=None,
+        draft_length_max=longest,
+        draft_length_adjustable=longest > 0,
+        max_model_len=profile.max_model_len,
+        max_num_seqs=profile.max_num_seqs,
+        refuses=(),
+        per_request_metrics=False,
+        models=(MODEL,),
+        fingerprint=profile.name,
+        kv_cache_tokens=profile.kv_tokens[lies.role],
+        tensor_parallel=profile.accelerators,
+    )
 
 
 def _record(sequence: Sequence) -> FinishedRequest:

@@ -9,7 +9,9 @@ class Sequence:
     """One answer to generate; the engine writes all but the first six fields.
 
     `number` tells a request from others in the draws of acceptance: the same one fares the same in every
-    engine.  `priority` low runs first.  Raises ValueError for a prompt or an answer without tokens.
+    engine.  `priority` low runs first.  `cached_tokens` of the prompt lie in the engine's prefix cache, and
+    are computed only after a preemption.  Raises ValueError for a prompt or an answer without tokens, and
+    for a prompt of which nothing is left to compute.
     """
 
     __slots__ = (
@@ -41,10 +43,16 @@ class Sequence:
         answer_tokens: int,
         number: int = 0,
         priority: int = 0,
+        cached_tokens: int = 0,
     ) -> None:
         if prompt_tokens < 1 or answer_tokens < 1:
             raise ValueError(
                 f"{identity}: {prompt_tokens} prompt and {answer_tokens} answer tokens: give 1 or more each"
+            )
+        if not 0 <= cached_tokens < prompt_tokens:
+            raise ValueError(
+                f"{identity}: {cached_tokens} of {prompt_tokens} prompt tokens cached: at least the last one "
+                "has to be computed"
             )
         self.identity = identity
         self.workload = workload
@@ -57,7 +65,7 @@ class Sequence:
             0,
         )  # of those waiting the lowest runs first, of those running the highest yields
         self.context = prompt_tokens  # tokens of prompt and answer so far
-        self.computed = 0  # tokens in the KV cache while the prompt is computed
+        self.computed = cached_tokens  # tokens in the KV cache while the prompt is computed
         self.part = 0  # tokens of the prompt that the step in progress computes
         self.left = answer_tokens  # to generate
         self.outcomes: Outcomes | None = None  # None: nothing drafts

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autoscaling.routing_rules import StepCost
-from autoscaling.step_cost import largest_batch, prefill_s, step_s, tpot_s
+from autoscaling.step_cost import at_length, largest_batch, per_token, prefill_s, step_s, tpot_s
 
 DRAFTS = StepCost(base_s=0.01, per_token_s=0.001, per_context_s=0.00001, draft_s=0.002, draft_length=4)
 PLAIN = StepCost(base_s=0.01, per_token_s=0.001)
@@ -86,3 +86,21 @@ def test_more_of_anything_is_never_faster(cost: StepCost, sequences: int, contex
     assert step <= step_s(cost, sequences + 1, context, prefill)
     assert step <= step_s(cost, sequences, context + 1, prefill)
     assert step <= step_s(cost, sequences, context, prefill + 1)
+
+
+def test_another_k_keeps_the_fullness_of_drafts() -> None:
+    """One and a half of three draft tokens, so half of one; and none where nothing is drafted."""
+    half = StepCost(base_s=0.01, per_token_s=0.001, draft_length=3, drafted=1.5)
+
+    assert [(1, 0.5), (0, 0.0)] == [
+        (one.draft_length, one.drafted) for one in (at_length(half, 1), at_length(half, 0))
+    ]
+    assert (2, None) == (at_length(DRAFTS, 2).draft_length, at_length(DRAFTS, 2).drafted)
+
+
+def test_a_cost_per_token_is_that_of_a_step_over_its_tokens() -> None:
+    """At every batch; a token of a prompt takes the whole millisecond that it took."""
+    halved = per_token(DRAFTS, 2.0)
+
+    assert pytest.approx(tpot_s(DRAFTS, 5, 100, 2.0)) == tpot_s(halved, 5, 100, 1.0)
+    assert pytest.approx(0.001 * 10) == step_s(halved, 5, 100, 10) - step_s(halved, 5, 100)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from app.bench.report.blocks import Block, Plot, Section, Table, Text
 from app.bench.report.plots import REGIMES, SURVIVAL, survivals
-from app.bench.report.words import NOT_MEASURED, UNKNOWN, name, number, percent, share, with_bounds
+from app.report.blocks import Block, Plot, Section, Table, Text
+from app.report.words import NOT_MEASURED, UNKNOWN, name, number, percent, share, with_bounds
 from autoscaling.profiling.findings import Findings, Survival
 
 

@@ -6,8 +6,8 @@ import json
 import math
 
 from app.bench.report import chosen
-from app.bench.report.blocks import Block, Caution, Code, Heading, Points, Section, Table, Text
-from app.bench.report.words import joined, name, number, objective, percent, sequences, share, with_bounds
+from app.report.blocks import Block, Caution, Code, Heading, Points, Section, Table, Text
+from app.report.words import joined, name, number, objective, percent, sequences, share, with_bounds
 from autoscaling.profiling.findings import Crossover, Findings, PoolAnswer, PoolPrediction, Verdict
 from autoscaling.profiling.two_pools import TIE
 

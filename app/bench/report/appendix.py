@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from app.bench.report.blocks import Block, Heading, Section, Table, Text
-from app.bench.report.canvas import SYNTHETIC
-from app.bench.report.words import UNKNOWN, count, ms, name, number, percent
+from app.bench.report.synthetic import SYNTHETIC
+from app.report.blocks import Block, Heading, Section, Table, Text
+from app.report.words import UNKNOWN, count, ms, name, number, percent
 from autoscaling.profiling.findings import Findings, Fit
 from autoscaling.profiling.measured import CellRun, Fingerprint, Measurement
 

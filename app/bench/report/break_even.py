@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from app.bench.report import chosen
-from app.bench.report.blocks import Block, Plot, Section, Table, Text
 from app.bench.report.plots import BREAK_EVEN
-from app.bench.report.words import NOT_MEASURED, UNKNOWN, count, name, number, share, with_bounds
+from app.report.blocks import Block, Plot, Section, Table, Text
+from app.report.words import NOT_MEASURED, UNKNOWN, count, name, number, share, with_bounds
 from autoscaling.goodput import effective_alpha, leviathan, rule_of_thumb
 from autoscaling.profiling.findings import Findings
 from autoscaling.step_cost import step_s

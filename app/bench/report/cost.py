@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from app.bench.report.blocks import Block, Code, Section, Table, Text
-from app.bench.report.words import NOT_MEASURED, UNKNOWN, count, ms, name, number, plain_number, with_bounds
+from app.report.blocks import Block, Code, Section, Table, Text
+from app.report.words import NOT_MEASURED, UNKNOWN, count, ms, name, number, plain_number, with_bounds
 from autoscaling.profiling.findings import Findings, FrontierPoint
 from autoscaling.profiling.measured import EngineFacts
 from autoscaling.types import Role

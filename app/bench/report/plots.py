@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 from app.bench.report import chosen
-from app.bench.report.canvas import GREY, SYNTHETIC, batch_axis, colour, legend, marker, panel, svg
 from app.bench.report.plots_cost import draw_frontier, draw_parts, frontier_size, parts, parts_size
-from app.bench.report.words import name
+from app.bench.report.synthetic import SYNTHETIC
+from app.report.canvas import GREY, colour, legend, marker, panel, svg
+from app.report.words import name
 from autoscaling.profile import MEAN
 from autoscaling.profiling.findings import Estimate, Findings, Survival
 
@@ -168,6 +169,14 @@ def draw_break_even(findings: Findings, title: str, figure: Figure) -> None:
         axes.set_ylim(0.0, min(1.05, 1.15 * highest))
         batch_axis(axes, x)
         legend(figure, axes, 4)
+
+
+def batch_axis(axes: Axes, batches: Sequence[int]) -> None:
+    """A logarithmic x axis whose ticks are the batches that were measured."""
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(list(batches), [str(batch) for batch in batches])
+    axes.minorticks_off()
+    axes.set_xlabel("sequences at once (B)")
 
 
 def _below(point: Estimate) -> float:

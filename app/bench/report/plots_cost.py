@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from app.bench.report import chosen
-from app.bench.report.canvas import GREY, colour, legend, marker
-from app.bench.report.words import name, objective
+from app.report.canvas import GREY, colour, legend, marker
+from app.report.words import name, objective
 from autoscaling.profiling.findings import Findings, FrontierPoint
 from autoscaling.types import Role
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from app.bench.report import chosen
-from app.bench.report.blocks import Block, Plot, Section, Table, Text
 from app.bench.report.plots import FRONTIER, PARTS, SPEED_UP
 from app.bench.report.plots_cost import parts
-from app.bench.report.words import NOT_MEASURED, UNKNOWN, count, name, number, objective, percent, with_bounds
+from app.report.blocks import Block, Plot, Section, Table, Text
+from app.report.words import NOT_MEASURED, UNKNOWN, count, name, number, objective, percent, with_bounds
 from autoscaling.profiling.findings import Capacity, Crossover, Estimate, Findings, Verdict
 from autoscaling.types import Role
 

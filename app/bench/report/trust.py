@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from app.bench.report.blocks import Block, Caution, Heading, Points, Section, Table, Text
-from app.bench.report.words import percent
+from app.report.blocks import Block, Caution, Heading, Points, Section, Table, Text
+from app.report.words import percent
 from autoscaling.profiling.findings import Findings
 
 TITLE = "Can this be trusted?"

@@ -49,6 +49,7 @@ class Recorded:
     """What a folder of records gave; in words for people."""
 
     arrivals: tuple[Arrival, ...]
+    began: float  # Unix seconds at which `at_s` is 0
     left_out: dict[str, int]  # why: how many requests
     notes: tuple[str, ...]  # what is not as it was
 
@@ -92,6 +93,7 @@ def read_records(folder: Path) -> Recorded:
             for wall, request, prompt, answer in found
             for arrival in _arrivals(round(wall - first, 6), request, prompt, answer)
         ),
+        began=first,
         left_out=dict(left),
         notes=tuple(notes),
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from html.parser import HTMLParser
 from xml.etree import ElementTree
 
 import pytest
@@ -13,6 +12,7 @@ from app.bench.report.page import html, markdown, svg_files
 from autoscaling.profiling.findings import Crossover, Estimate, Findings, Fit, PoolAnswer, Verdict
 from autoscaling.types import Role
 from tests.app.bench.findings_sample import CONTEXT, PLAIN, empty, renamed, sample, synthetic
+from tests.app.html_page import Page
 
 PLOTS = {"speed-up.svg", "acceptance.svg", "frontier.svg", "parts.svg", "break-even.svg"}
 SECTIONS = [
@@ -28,40 +28,6 @@ SECTIONS = [
     "Appendix: how it was measured, and every cell",
 ]
 EVIL = "<script>alert('x')</script>|`$a_b$` & co"
-
-
-class Page(HTMLParser):
-    """What a browser would make of a page: its tags, and whether each was closed."""
-
-    VOID = frozenset({"meta", "br", "hr", "img", "link"})
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.tags: list[str] = []
-        self.attributes: list[tuple[str, str | None]] = []
-        self.text: list[str] = []
-        self.titles: list[str] = []
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        self.attributes += attrs
-        if tag not in self.VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        self.attributes += attrs
-
-    def handle_endtag(self, tag: str) -> None:
-        assert tag == self.open.pop(), self.getpos()
-
-    def handle_data(self, data: str) -> None:
-        if self.open and self.open[-1] == "h2":
-            self.titles.append(data)
-        if not {"style", "svg"} & set(self.open):
-            self.text.append(data)
 
 
 @pytest.fixture(scope="module")

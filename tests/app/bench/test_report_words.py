@@ -9,7 +9,7 @@ import pytest
 from app.bench.report.acceptance import regime
 from app.bench.report.chosen import best_length, furthest
 from app.bench.report.cost import cost_per_million
-from app.bench.report.words import joined, name, number, percent, sequences, share, with_bounds
+from app.report.words import joined, name, number, percent, sequences, share, with_bounds
 from autoscaling.profiling.findings import Estimate
 from tests.app.bench.findings_sample import sample
 

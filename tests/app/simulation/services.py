@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from app.simulation.arrival import Arrival
+from app.simulation.belief import believed_profile
 from app.simulation.built_in_profiles import built_in
 from app.simulation.control import Believed
 from app.simulation.engine_profile import EngineProfile
@@ -14,7 +15,6 @@ from app.simulation.service import Setup
 from autoscaling.policy import CapacityPolicy
 from autoscaling.policy_file import read_policy
 from autoscaling.profile import Profile
-from autoscaling.profiling.measured import Fingerprint
 from autoscaling.types import Role, Tier
 
 ENGINES = built_in("h100-8b")
@@ -37,15 +37,7 @@ def policy(slots: int, tpot_s: float = 0.012, window_s: int = 60, cooldown_s: in
 
 def profile_of(engines: EngineProfile) -> Profile:
     """What `twinpool bench` would have measured of these engines, without any error."""
-    length = engines.cost_of(Role.SPECULATIVE).draft_length
-    return Profile(
-        Fingerprint(engines.name),
-        made_at=0.0,
-        context_tokens=engines.context_tokens,
-        costs=dict(engines.costs),
-        tokens_per_step={kind: one.tokens_per_step(length) for kind, one in engines.acceptance.items()},
-        kv_cache_tokens=dict(engines.kv_tokens),
-    )
+    return believed_profile(engines)
 
 
 def setup(slots: int = 4, rules: CapacityPolicy | None = None, seed: int = 1, **changes: object) -> Setup:

@@ -47,6 +47,20 @@ def test_steps_without_a_draft_are_as_many_as_told() -> None:
     assert pytest.approx(0.66, abs=0.02) == sum(step > 0 for step in drafts) / len(drafts)
 
 
+@pytest.mark.parametrize(("longest", "expected"), [(1, 0.74), (5, 0.5)])
+def test_longer_drafts_are_found_in_fewer_of_the_steps(longest: int, expected: float) -> None:
+    """Of new text are 0.2 steps for each token: of 1.3 and of 2.5 tokens 26 % and 50 % of the steps."""
+    acceptance = Acceptance((0.6,) * 5, draft_rate=0.5, persistence=0.0, undrafted=0.2)
+    draws = Draws(acceptance, longest, SEED)
+    steps = [step for number in range(200) for step in draws.request(number).more()]
+
+    assert pytest.approx(expected) == acceptance.drafting(longest)
+    assert pytest.approx(expected, abs=0.015) == sum(step >= 0 for step in steps) / len(steps)
+    assert pytest.approx(acceptance.tokens_per_step(longest), rel=0.03) == 1 + sum(
+        max(0, step) for step in steps
+    ) / len(steps)
+
+
 @pytest.mark.parametrize("spread", [0.32, 0.50, 0.61])
 def test_requests_differ_by_the_spread(spread: float) -> None:
     """The standard deviation of the tokens per step at K = 5, over 800 requests of 640 steps."""

@@ -16,7 +16,7 @@ from app.simulation.engine import Engine
 from app.simulation.sequence import Sequence
 from autoscaling.profile import MEAN
 from autoscaling.types import Role
-from tests.app.simulation.engines import DRAFTS, PLAIN, drive, engine_profile, kept_full, step
+from tests.app.simulation.engines import ALWAYS, DRAFTS, PLAIN, drive, engine_profile, kept_full, step
 
 CHAT = Acceptance((0.66, 0.377, 0.215, 0.136, 0.088))
 
@@ -55,14 +55,16 @@ def test_drafts_cost_their_tokens_and_bring_what_is_accepted() -> None:
     assert (0.015, [("a", 1, True)]) == step(drafts, 3.0)
 
 
-def test_what_is_drafted_on_average_is_what_steps_cost() -> None:
-    """With half of the steps drafting, a step decodes 1 + 1 tokens at K = 2."""
+@pytest.mark.parametrize(("draft_rate", "expected"), [(1.0, 0.015), (0.0, 0.013)])
+def test_a_step_costs_the_drafts_that_are_in_it(draft_rate: float, expected: float) -> None:
+    """Where not every step drafts: at K = 2 two tokens more or none, and what drafting takes in any case."""
     cost = replace(DRAFTS, drafted=1.0)
-    drafts = engine(Role.SPECULATIVE, costs={Role.SPECULATIVE: cost})
+    acceptance = replace(ALWAYS, draft_rate=draft_rate)
+    drafts = engine(Role.SPECULATIVE, costs={Role.SPECULATIVE: cost}, acceptance=acceptance)
     drafts.add(sequence("a"), 0.0)
     step(drafts, 0.0)
 
-    assert pytest.approx(0.014) == drafts.begin(1.0)
+    assert pytest.approx(expected) == drafts.begin(1.0)
 
 
 @pytest.mark.parametrize(("spread", "requests"), [(0.0, 600), (0.5, 4000)])
@@ -95,6 +97,26 @@ def test_a_long_prompt_is_computed_in_parts() -> None:
         (0.074, [("a", 1, False)]),
         (0.048, [("a", 1, False), ("b", 1, False)]),
     ] == shared
+
+
+def test_what_the_prefix_cache_holds_is_not_computed() -> None:
+    """Of three prompts of 100 tokens 90 each are there: 30 tokens fit into one step of 64."""
+    plain = engine(max_batched_tokens=64)
+    for name in ("a", "b", "c"):
+        plain.add(sequence(name, 100, cached_tokens=90), 0.0)
+
+    assert (0.040, [("a", 1, False), ("b", 1, False), ("c", 1, False)]) == step(plain, 0.0)
+    assert 30 == plain.counters.prompt_tokens
+    assert 303 / 1_000_000 == plain.kv_usage
+
+
+def test_a_draft_token_costs_for_its_context() -> None:
+    """Two drafts after 11 tokens, 1 us for each of them together: 15 ms and 22 us."""
+    drafts = engine(Role.SPECULATIVE, verify_s=1e-6)
+    drafts.add(sequence("a"), 0.0)
+    step(drafts, 0.0)
+
+    assert pytest.approx(0.015022) == drafts.begin(1.0)
 
 
 def test_no_more_run_than_there_are_places() -> None:
@@ -258,6 +280,8 @@ def test_misuse_is_refused() -> None:
         plain.begin(0.0)
     with pytest.raises(ValueError, match="c: 0 prompt and 5 answer tokens"):
         sequence("c", 0)
+    with pytest.raises(ValueError, match="d: 10 of 10 prompt tokens cached"):
+        sequence("d", 10, cached_tokens=10)
     with pytest.raises(ValueError, match=r"draft_lengths: \(\)"):
         Engine(engine_profile(), Role.PLAIN, 1, ())
 

@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 from app.simulation.fleet import Delays
-from app.simulation.replica import Limits
+from app.simulation.ingress import Routing
+from app.simulation.replica import Lies, Limits
 from app.simulation.service import simulate
 from autoscaling.request_line import Outcome
 from autoscaling.types import Role, Tier
@@ -67,6 +68,17 @@ def test_capacity_follows_demand_and_no_request_is_lost_in_a_move() -> None:
     assert all(sum(one.running.values()) + sum(one.starting.values()) <= 4 for one in found.pools)
     batch = [one for one in found.served if one.arrival.tier is Tier.BATCH]
     assert {(Outcome.OK, 1500)} == {(one.outcome, one.tokens) for one in batch}
+    move = found.moves[0]
+    assert (Role.PLAIN, Role.SPECULATIVE, 1, "shortfall", "done") == (
+        move.source,
+        move.receiver,
+        move.count,
+        move.reason,
+        move.state,
+    )
+    # To start takes 30 s and to stop 3 s; in between it drains.
+    assert move.took_s is not None
+    assert move.took_s > 33.0
 
 
 def test_a_drain_that_takes_too_long_breaks_off() -> None:
@@ -119,3 +131,99 @@ def test_progress_is_told_once_a_second() -> None:
     assert 10 <= len(told)
     assert sorted(ended for _, ended in told) == [ended for _, ended in told]
     assert 0 < told[-1][1] <= 50
+
+
+def test_pools_are_told_with_their_demand_and_what_they_hold() -> None:
+    """Demand counts by the pool that a tier prefers, waiting requests too; capacity is that of what runs.
+
+    Forty interactive requests at once, of which sixteen find room.
+    """
+    trace = together([*steady(Tier.INTERACTIVE, 1e6, 40e-6, answer=2000)], steady(Tier.BATCH, 1e6, 3e-6))
+    found = simulate(setup(limits=dict.fromkeys(Role, Limits(4, 4))), trace)
+    first, later = found.pools[0], found.pools[1]
+
+    assert {Role.SPECULATIVE: 8, Role.PLAIN: 8} == first.capacity
+    assert {Role.SPECULATIVE: 40, Role.PLAIN: 3} == later.demand
+
+
+def test_least_loaded_spreads_over_all_replicas_whoever_asks() -> None:
+    """Eight requests at once over four replicas of one kind: two on each, so four in each pool."""
+    lies = {role: Lies(Role.PLAIN) for role in Role}
+    trace = steady(Tier.BATCH, 1e6, 8e-6)
+    found = simulate(setup(lies=lies, routing=Routing.LEAST_LOADED, jitter=0.0), trace)
+
+    assert {(role, "least_loaded"): 4 for role in Role} == Counter(
+        (one.pool, one.reason) for one in found.served
+    )
+    # The first and the second of each replica fare alike.
+    assert 2 == len({round(one.tpot_s or 0.0, 6) for one in found.served})
+
+
+def test_least_loaded_knows_the_hard_limit_alone() -> None:
+    """Four fit on two replicas whatever the soft limit and the reserve say; the others wait for them."""
+    trace = steady(Tier.INTERACTIVE, 1e6, 6e-6)
+    found = simulate(
+        setup(slots=2, limits=dict.fromkeys(Role, Limits(1, 2)), routing=Routing.LEAST_LOADED), trace
+    )
+
+    assert {Outcome.OK} == {one.outcome for one in found.served}
+    assert 4 == sum(one.waited_s < 0.01 for one in found.served)
+    assert 2 == sum(one.waited_s > 0.5 for one in found.served)
+
+
+def test_a_pool_has_the_engines_that_lie_in_it() -> None:
+    """A speculative engine in the plain pool answers batch requests as fast as one in its own."""
+    trace = steady(Tier.BATCH, 0.5, 10)
+    plain, drafting, undrafted = (
+        simulate(setup(jitter=0.0, lies={Role.SPECULATIVE: Lies(Role.SPECULATIVE), Role.PLAIN: lies}), trace)
+        for lies in (
+            Lies(Role.PLAIN),
+            Lies(Role.SPECULATIVE),
+            Lies(Role.SPECULATIVE, (0,)),
+        )
+    )
+
+    def mean(found: object) -> float:
+        return sum(one.tpot_s or 0.0 for one in found.served) / len(trace)  # type: ignore[attr-defined]
+
+    assert mean(drafting) < 0.8 * mean(plain)
+    assert pytest.approx(ENGINES.k0_tax * mean(plain), rel=0.01) == mean(undrafted)
+
+
+def test_a_move_of_roles_takes_no_time_and_no_capacity() -> None:
+    """The same engine in both pools: the plain pool gives one, which goes on with all that is open on it."""
+    rules = policy(4, window_s=5, cooldown_s=5)
+    trace = together(steady(Tier.INTERACTIVE, 40, 40, answer=400), steady(Tier.BATCH, 1, 40, answer=1500))
+    found = simulate(
+        setup(
+            rules=rules,
+            limits=dict.fromkeys(Role, Limits(8, 64)),
+            lies={role: Lies(Role.SPECULATIVE) for role in Role},
+            changes_roles=True,
+        ),
+        trace,
+    )
+
+    assert 3 == max(one.running[Role.SPECULATIVE] for one in found.pools)
+    assert all(4 == sum(one.running.values()) for one in found.pools)
+    assert {Outcome.OK} == {one.outcome for one in found.served if one.arrival.tier is Tier.BATCH}
+    first = found.moves[0]
+    assert (Role.PLAIN, Role.SPECULATIVE, "done") == (first.source, first.receiver, first.state)
+    assert first.took_s is not None
+    assert first.took_s < 3.0
+
+
+def test_roles_change_only_between_engines_of_one_kind() -> None:
+    """A plain engine cannot become one that drafts."""
+    with pytest.raises(ValueError, match=r"changes_roles: .*let the same engine lie in both pools"):
+        setup(changes_roles=True)
+
+
+def test_a_prompt_that_no_replica_takes_is_its_callers_mistake() -> None:
+    """As the service answers it with 400; the next request is served."""
+    trace = steady(Tier.BATCH, 1, 1, prompt=ENGINES.max_model_len) + [
+        replace(one, at_s=1.0) for one in steady(Tier.BATCH, 1, 1)
+    ]
+    found = simulate(setup(), trace)
+
+    assert [Outcome.CALLER, Outcome.OK] == [one.outcome for one in found.served]

@@ -1,10 +1,10 @@
-"""A plot as SVG text: the same text for the same findings, on white, in the reader's own sans-serif font."""
+"""A plot as SVG text: the same text for the same numbers, on white, in the reader's own sans-serif font."""
 
 from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from html import escape
 from typing import TYPE_CHECKING, Any, Final
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-SYNTHETIC: Final = "synthetic acceptance"
 # Okabe and Ito: told apart by colour-blind readers too; the dark ones first.
 COLOURS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#555555")
 MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X")
@@ -70,14 +69,6 @@ def colour(at: int) -> str:
 def marker(at: int) -> str:
     """The marker of the line number `at`."""
     return MARKERS[at % len(MARKERS)]
-
-
-def batch_axis(axes: Axes, batches: Sequence[int]) -> None:
-    """A logarithmic x axis whose ticks are the batches that were measured."""
-    axes.set_xscale("log", base=2)
-    axes.set_xticks(list(batches), [str(batch) for batch in batches])
-    axes.minorticks_off()
-    axes.set_xlabel("sequences at once (B)")
 
 
 def legend(figure: Figure, axes: Axes, columns: int = 3) -> None:

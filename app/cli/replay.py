@@ -1,0 +1,107 @@
+"""`twinpool replay`: what another policy would have brought on the requests that a service recorded."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from app.cli import simulated, simulated_words, valid_policy
+from app.cli.output import AsJson, Output, fail, wants_json
+from app.cli.simulation_options import (
+    IngressesOption,
+    KindOption,
+    LogOption,
+    OutOption,
+    PolicyArgument,
+    PriceOption,
+    ProfileOption,
+    SeedOption,
+    StartOption,
+)
+
+if TYPE_CHECKING:
+    from app.simulation.log.read import Log
+
+OWN = "twinpool"  # the contender that the policy itself is
+RECORDED = "recorded"
+
+
+def replay(
+    policy: PolicyArgument,
+    log: LogOption = None,
+    profile: ProfileOption = None,
+    seed: SeedOption = 1,
+    start_seconds: StartOption = None,
+    ingresses: IngressesOption = 1,
+    model: KindOption = None,
+    accelerator_hour_price: PriceOption = None,
+    out: OutOption = None,
+    output: Output = "text",
+    as_json: AsJson = False,
+) -> None:
+    """Simulate the requests of a record folder under a policy, beside what really happened.
+
+    The simulation begins with the replicas that the service had.  Without --profile a profile.json in the
+    folder says how fast the engines are.
+    Exit codes: 0 the policy would have kept every objective; 1 it would have missed one; 2 it cannot be
+    simulated; 130 after Ctrl-C.
+    """
+    wanted_json = wants_json(output, as_json)
+    simulated.above_zero("--start-seconds", start_seconds)
+    simulated.above_zero("--accelerator-hour-price", accelerator_hour_price)
+    wanted = valid_policy.of_file(policy)
+    if log is None:
+        fail("--log is missing", "name the folder of `twinpool serve --record DIR`")
+    from app.simulation.compared import Entry, Ground, delays_of, first_sizes, model_for  # noqa: PLC0415
+    from app.simulation.contenders import CONTENDERS  # noqa: PLC0415
+    from app.simulation.log.read import PROFILE, read_log  # noqa: PLC0415
+    from app.simulation.log.reality import what_happened  # noqa: PLC0415
+    from app.simulation.report.subject import Subject, promises_of  # noqa: PLC0415
+    from app.simulation.scaled_policy import SizeError  # noqa: PLC0415
+    from app.simulation.traces.errors import TraceError  # noqa: PLC0415
+
+    engines = simulated.named_engines(profile, log / PROFILE).engines
+    own = wanted.metadata.name if wanted.metadata.name != RECORDED else f"{RECORDED} (the policy)"
+    try:
+        kind = simulated.model_of(model, model_for(wanted))
+        simulated.make_folder(out)
+        found = read_log(log)
+        ground = Ground(
+            engines, found.requests.arrivals, delays_of(engines, start_seconds), seed, ingresses, found.began
+        )
+        simulated.some_fit(ground)
+        sizes = found.first_targets() or first_sizes(wanted, found.began)
+        entry = Entry(own, CONTENDERS[OWN], wanted, sizes)
+        scores = simulated.run_all([entry], ground, kind)
+        happened = what_happened(found, ground.trace_s, engines.accelerators)
+    except SizeError as error:
+        fail(f"{policy}: {error}", "correct the policy")
+    except TraceError as error:
+        fail(f"--log: {error}", "name the folder of `twinpool serve --record DIR`")
+    except ValueError as error:
+        fail(f"this cannot be simulated: {error}", "correct what is said above")
+    except KeyboardInterrupt:
+        raise typer.Exit(simulated.INTERRUPTED) from None
+    subject = Subject(
+        title=f"What the policy {wanted.metadata.name} would have brought",
+        about=simulated_words.about(f"records:{log}", wanted, ground, kind),
+        scores=scores if happened is None else {**scores, RECORDED: happened},
+        promises=promises_of(wanted),
+        words={
+            own: "the policy, simulated on the requests that the engines had run",
+            RECORDED: "what really happened, every request judged by the objectives of its time",
+        },
+        notes=(*_notes(found, happened=happened is not None), *simulated_words.notes(wanted, ground)),
+        recorded=frozenset() if happened is None else frozenset({RECORDED}),
+        price_per_hour=accelerator_hour_price,
+    )
+    simulated.end(subject, out, wanted_json)
+
+
+def _notes(log: Log, *, happened: bool) -> list[str]:
+    found = [f"Of the recorded requests, {sentence}." for sentence in log.requests.sentences()]
+    found += [f"{note[0].upper()}{note[1:]}." for note in log.notes]
+    if not happened:
+        found.append("The folder has no observations, so what really happened is not shown.")
+    return found

@@ -1,0 +1,177 @@
+"""`twinpool simulate`: a policy on a trace, before it touches an accelerator."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from app.cli import simulated, simulated_words, valid_policy
+from app.cli.output import AsJson, Output, fail, wants_json
+from app.cli.simulation_options import (
+    IngressesOption,
+    KindOption,
+    OutOption,
+    PolicyArgument,
+    PriceOption,
+    ProfileOption,
+    SeedOption,
+    StartOption,
+)
+from autoscaling.policy import CapacityPolicy
+
+if TYPE_CHECKING:
+    from app.simulation.compared import Entry
+
+OWN = "twinpool"  # the contender that the policy itself is
+FORESIGHT = frozenset({"hindsight"})
+FIRST_YEAR = 1980  # before it schedules and zones are not looked at
+TRACES = (
+    "The requests: generated:conversation, generated:code, generated:mixed or generated:day, azure:FILE, "
+    "mooncake:FILE or records:DIR; behind it, with commas, hours=0.5, from=1, rate=4, stretch=0.5, "
+    "tiers=interactive:0.6/batch:0.4, and for files tier=batch, workload=chat."
+)
+
+
+def simulate(
+    policy: PolicyArgument,
+    trace: Annotated[str, typer.Option("--trace", metavar="SPEC", help=TRACES)],
+    profile: ProfileOption = None,
+    replicas: Annotated[
+        int | None,
+        typer.Option(
+            "--replicas",
+            help="The policy at another size: so many replicas of both pools together, with budget, bounds, "
+            "first sizes and steps in proportion. (default: as many as budget.max holds)",
+        ),
+    ] = None,
+    against: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--against",
+            metavar="NAME",
+            help="Run this beside it, more with commas: all-plain, all-speculative, one-pool-k-table, "
+            "one-pool-k-table-our-routing, static-25, static-50, static-75, threshold, hpa-like, "
+            "dynamo-like, hindsight.",
+        ),
+    ] = None,
+    at: Annotated[
+        str | None,
+        typer.Option(
+            "--at",
+            metavar="TIME",
+            help="When the trace begins, such as 2027-01-04T08:00:00+01:00, for schedules and overrides. "
+            "(default: Monday 2027-01-04, 00:00 UTC)",
+        ),
+    ] = None,
+    seed: SeedOption = 1,
+    start_seconds: StartOption = None,
+    ingresses: IngressesOption = 1,
+    model: KindOption = None,
+    accelerator_hour_price: PriceOption = None,
+    out: OutOption = None,
+    output: Output = "text",
+    as_json: AsJson = False,
+) -> None:
+    """Simulate a service under a policy: what callers would get, how capacity would move, what it would cost.
+
+    Needs no service and no accelerator: routing and capacity decisions are the service's own code, engines
+    are models.
+    Exit codes: 0 the policy keeps every objective; 1 it misses one; 2 it cannot be simulated; 130 after
+    Ctrl-C.
+    """
+    wanted_json = wants_json(output, as_json)
+    simulated.above_zero("--start-seconds", start_seconds)
+    simulated.above_zero("--accelerator-hour-price", accelerator_hour_price)
+    wall = None if at is None else _wall(at)
+    given = valid_policy.of_file(policy)
+    from app.simulation.compared import MONDAY, Ground, delays_of, model_for  # noqa: PLC0415  # scipy is heavy
+    from app.simulation.report.subject import Subject, promises_of  # noqa: PLC0415
+    from app.simulation.scaled_policy import SizeError, scaled  # noqa: PLC0415
+    from app.simulation.traces.errors import TraceError  # noqa: PLC0415
+    from app.simulation.traces.load import load_trace  # noqa: PLC0415
+
+    begins = MONDAY if wall is None else wall
+    engines = simulated.named_engines(profile).engines
+    notes: list[str] = []
+    try:
+        wanted = given if replicas is None else scaled(given, replicas, begins)
+        kind = simulated.model_of(model, model_for(wanted))
+        entries = _entries(wanted, against or [], begins)
+        simulated.make_folder(out)
+        requests = load_trace(trace, seed, notes.append)
+        ground = Ground(
+            engines,
+            requests,
+            delays_of(engines, start_seconds),
+            seed,
+            ingresses,
+            begins,
+        )
+        simulated.some_fit(ground)
+        found = simulated.run_all(entries, ground, kind)
+    except SizeError as error:
+        place = policy if replicas is None else "--replicas"
+        fail(f"{place}: {error}", "correct the size, or write a policy of that size")
+    except TraceError as error:
+        fail(f"--trace: {error}", "`twinpool simulate --help` shows how traces are written")
+    except ValueError as error:
+        fail(f"this cannot be simulated: {error}", "correct what is said above")
+    except KeyboardInterrupt:
+        raise typer.Exit(simulated.INTERRUPTED) from None
+    if replicas is not None:
+        notes.append(_scaled_words(given, wanted))
+    subject = Subject(
+        title=f"Simulation of the policy {given.metadata.name}",
+        about=simulated_words.about(trace, wanted, ground, kind),
+        scores=found,
+        promises=promises_of(wanted),
+        words={entry.name: entry.contender.words for entry in entries},
+        notes=(*notes, *simulated_words.notes(wanted, ground)),
+        foresight=FORESIGHT & set(found),
+        price_per_hour=accelerator_hour_price,
+    )
+    simulated.end(subject, out, wanted_json)
+
+
+def _entries(policy: CapacityPolicy, against: Sequence[str], wall: float) -> list[Entry]:
+    """The policy itself, then the others in the order in which they are named, each once."""
+    from app.simulation.compared import Entry, first_sizes  # noqa: PLC0415
+    from app.simulation.contenders import CONTENDERS  # noqa: PLC0415
+
+    others = [name for name in CONTENDERS if name != OWN]
+    names = list(dict.fromkeys(name.strip() for part in against for name in part.split(",")))
+    for name in names:
+        if name not in others:
+            fail(f"--against {name}: is not known", f"name some of {', '.join(others)}")
+    own = policy.metadata.name
+    if own in names:
+        own = f"{own} (the policy)"
+    return [
+        Entry(own, CONTENDERS[OWN], policy, first_sizes(policy, wall)),
+        *(Entry(name, CONTENDERS[name], policy) for name in names),
+    ]
+
+
+def _wall(text: str) -> float:
+    moment: datetime | None = None
+    with contextlib.suppress(ValueError):
+        moment = datetime.fromisoformat(text)
+    if moment is None or moment.tzinfo is None or moment.year < FIRST_YEAR:
+        fail(
+            f"--at {text}: is no time with a zone from {FIRST_YEAR} on",
+            "write it as 2027-01-04T08:00:00Z or ...+01:00",
+        )
+    return moment.timestamp()
+
+
+def _scaled_words(given: CapacityPolicy, wanted: CapacityPolicy) -> str:
+    from app.simulation.scaled_policy import replicas_of, size_words  # noqa: PLC0415
+
+    return (
+        f"The policy is for {replicas_of(given)} replicas and was scaled to {replicas_of(wanted)}: "
+        f"{size_words(wanted)}."
+    )

@@ -1,0 +1,49 @@
+"""What was simulated, in words for its report: the parts of its first line, and what a reader has to know."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from app.cli.durations import show
+from autoscaling.decisions import Mode
+from autoscaling.instants import rfc3339
+from autoscaling.policy import CapacityPolicy
+
+if TYPE_CHECKING:
+    from app.simulation.compared import Ground, Model
+
+
+def about(trace: str, policy: CapacityPolicy, ground: Ground, model: Model) -> tuple[str, ...]:
+    """Trace, engines, size, and how it was simulated."""
+    engines, ingresses = ground.engines, ground.ingresses
+    budget = policy.spec.budget.max
+    return (
+        f"trace {trace}: {len(ground.trace):,} requests in {show(ground.trace_s)}",
+        f"begins {rfc3339(ground.wall)}",
+        f"engines {engines.name} ({engines.source})",
+        f"{budget} accelerators, a replica starts in {ground.delays.start_s:g} s",
+        f"{model} model, seed {ground.seed}, {ingresses} ingress{'' if ingresses == 1 else 'es'}",
+    )
+
+
+def notes(policy: CapacityPolicy, ground: Ground) -> list[str]:
+    """Sentences about what is not as it might be expected."""
+    found = []
+    if policy.spec.mode is not Mode.ENFORCE:
+        found.append(
+            f"spec.mode is {policy.spec.mode}, so nothing moves here either; enforce would show moves."
+        )
+    each, known = policy.spec.pools.plain.accelerators_per_replica, ground.engines.accelerators
+    if each != known:
+        found.append(
+            f"A replica takes {each} accelerators by the policy and {known} by the profile: the budget "
+            "counts by the policy, accelerator-hours and costs by the profile."
+        )
+    longest = ground.engines.max_model_len
+    too_long = sum(one.prompt_tokens >= longest for one in ground.trace)
+    if too_long:
+        found.append(
+            f"{too_long:,} requests have prompts longer than the {longest:,} tokens that an engine holds, "
+            "and count nowhere."
+        )
+    return found

@@ -1,0 +1,159 @@
+"""Replicas that share their load: the sequences in flight there, and who ends while their clock goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from app.simulation.fluid.course import Stays
+from app.simulation.fluid.ends import Ends
+from app.simulation.fluid.load import Flow, Numbers
+from app.simulation.fluid.pace import Busy, Pace, Stepping
+
+FAR = 0.05  # a tick whose pace comes out by more than this share off what was foreseen is done again
+AGAIN = 3  # times at most
+
+
+class Nature:
+    """What is fixed for all cells of a pool: its engines, and what the flows are like there."""
+
+    def __init__(
+        self, stepping: Stepping, stays: Stays, flows: Sequence[Flow], draft_rates: Sequence[float]
+    ) -> None:
+        self.stepping = stepping
+        self.stays = stays
+        # Tokens that those in flight have so far.
+        self.ages = np.array([flow.answers.mean_in_flight / 2 for flow in flows])
+        self.drafting = np.array([stepping.drafting(rate) for rate in draft_rates])
+
+
+class Cell:
+    """Some replicas of one pool.  First `foresee` a tick, then `advance` over it with those who come.
+
+    The clock counts steps since the beginning.  Sequences that fit run: all of one flow and one length leave
+    as many steps after they came.  What does not fit waits inside the engines.
+    """
+
+    def __init__(self, nature: Nature, replicas: int) -> None:
+        flows = len(nature.ages)
+        self.replicas = replicas
+        self.clock = 0.0
+        self.left = 0.0  # sequences in flight when the tick ends, if nobody came
+        self.staying: Numbers = np.ones(
+            flows
+        )  # the share of those who come that is there at its end, by flow
+        self._nature = nature
+        self._ends = Ends(nature.stays)
+        self._running: Numbers = np.zeros(flows)
+        self._waiting: Numbers = np.zeros(flows)
+        self._prompts: Numbers = np.zeros(flows)  # tokens of those in flight
+        self._prompt = (1.0, 1.0)  # tokens of a prompt that comes: mean, and mean of the squares
+        self._entering_per_s = self._backlog = self._first_s = 0.0  # per replica
+        self._context = nature.stepping.context_tokens
+        self._drafting = float(nature.drafting.mean())
+        self._stay = 0.0  # of those that run: still there when the tick ends, if nobody began to
+        self.pace: Pace = self._paced(0.0, 0.0, 0.0, 1.0)
+
+    @property
+    def in_flight(self) -> Numbers:
+        """Sequences in flight, by flow."""
+        return self._running + self._waiting
+
+    @property
+    def total(self) -> float:
+        """Sequences in flight."""
+        return float(self._running.sum() + self._waiting.sum())
+
+    def foresee(self, seconds: float) -> None:
+        """Look ahead over a tick in which as many begin to run as in the last one."""
+        total = self.total
+        if total > 0:
+            self._context = float(self._prompts.sum() + self.in_flight @ self._nature.ages) / total
+            self._drafting = float(self.in_flight @ self._nature.drafting) / total
+        waiting = float(self._waiting.sum())
+        self._look(self._paced(float(self._running.sum()), waiting, self._entering_per_s, seconds), seconds)
+        self.left = self._stay + waiting
+        if waiting > 0:
+            self.staying = np.ones_like(self.staying)
+
+    def advance(self, seconds: float, coming: Numbers, prompts: Numbers, square: float) -> Numbers:
+        """Pass a tick in which sequences come evenly, by flow; those that end, by flow.
+
+        `prompts` are the tokens of all their prompts, `square` the mean of the squares.
+        """
+        total = float(coming.sum())
+        if total > 0:
+            self._prompt = float(prompts.sum()) / total, square
+        replicas, began = max(1, self.replicas), float(self._running.sum())
+        offered, waited = self._waiting + coming, float(self._waiting.sum())
+        fitting = self._nature.stepping.fitting(self._context) * replicas
+        entering = offered
+        if waited > 0:
+            self._look(self.pace, seconds)
+        for _ in range(AGAIN):
+            there = float(offered @ self.staying)
+            share = min(1.0, max(0.0, fitting - self._stay) / there) if there > 0 else 1.0
+            entering = offered * share
+            waiting = (waited + float(offered.sum()) * (1.0 - share)) / 2
+            per_s, foreseen = float(entering.sum()) / replicas / seconds, self.pace.steps_per_s
+            middle = (began + self._stay + there * share) / 2
+            self._look(self._paced(middle, waiting, per_s, seconds), seconds)
+            if abs(self.pace.steps_per_s - foreseen) <= FAR * foreseen:
+                break
+        pace, steps = self.pace, self.pace.steps_per_s * seconds
+        if entering.any():
+            self._ends.add(entering, steps, pace.first_s * pace.steps_per_s)
+        gone = self._ends.leave(steps)
+        held = self._running + offered
+        self._running = np.maximum(self._running + entering - gone, 0.0)
+        self._waiting = offered - entering
+        kept = np.divide(self.in_flight, held, np.zeros_like(held), where=held > 0)
+        self._prompts = (self._prompts + prompts) * kept
+        self.clock += steps
+        self._entering_per_s = float(entering.sum()) / replicas / seconds
+        self._backlog, self._first_s = pace.backlog, pace.first_s
+        return gone
+
+    def split(self, replicas: int) -> Cell:
+        """Part with some of the replicas, and with what is open there."""
+        share = replicas / self.replicas
+        other = Cell(self._nature, replicas)
+        other._ends = self._ends.part(share)
+        for name in ("_running", "_waiting", "_prompts"):
+            whole = getattr(self, name)
+            setattr(other, name, whole * share)
+            setattr(self, name, whole * (1.0 - share))
+        for name in ("clock", "_context", "_drafting", "_prompt", "_backlog", "_first_s", "pace"):
+            setattr(other, name, getattr(self, name))
+        self.replicas -= replicas
+        return other
+
+    def join(self, replicas: int) -> None:
+        """Take in replicas that have nothing open."""
+        before, self.replicas = self.replicas, self.replicas + replicas
+        self._entering_per_s *= before / self.replicas
+        self._backlog *= before / self.replicas
+
+    def _paced(self, running: float, waiting: float, entering_per_s: float, seconds: float) -> Pace:
+        """The pace with so many sequences at all replicas together; the last is for each of them."""
+        replicas = max(1, self.replicas)
+        return self._nature.stepping.pace(
+            Busy(
+                seconds=seconds,
+                running=running / replicas,
+                waiting=waiting / replicas,
+                context_tokens=self._context,
+                drafting=self._drafting,
+                entering_per_s=entering_per_s,
+                prompt_tokens=self._prompt[0],
+                prompt_square=self._prompt[1],
+                backlog=self._backlog,
+                first_s=self._first_s,
+            )
+        )
+
+    def _look(self, pace: Pace, seconds: float) -> None:
+        self.pace, steps = pace, pace.steps_per_s * seconds
+        self._stay = float(self._running.sum() - self._ends.within(steps).sum())
+        self.staying = self._ends.staying(steps, pace.first_s * pace.steps_per_s)

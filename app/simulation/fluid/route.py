@@ -1,0 +1,173 @@
+"""Which pool takes how much of each kind of request: the rule of the ingress, asked where it may change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from scipy.special import ndtri
+
+from app.routing.ask import Ask
+from app.routing.options import OWN_POOL, USUAL
+from app.routing.rule import choose_pool
+from app.routing.views import pool_view
+from app.simulation.fluid.load import FluidLoad
+from app.simulation.fluid.standin import candidate, view_of
+from app.simulation.replica import Limits
+from app.workload.acceptance import draftable
+from autoscaling.profile import MEAN
+from autoscaling.routing_rules import RoutingRules
+from autoscaling.types import Role, Tier
+
+ROLES: Final = tuple(Role)  # a pool's place is its role's here
+MOST_PARTS: Final = 12  # into which a kind's requests of one tick are cut at most
+LEAST: Final = 0.56  # the least of n values is about their quantile at this over n
+ALONE: Final = -1  # the place of a load on which an answer does not depend
+
+
+class Level:
+    """How full the replicas of a pool are that the ingresses know; `fill` raises it."""
+
+    __slots__ = ("load", "now", "replicas", "staying")
+
+    def __init__(self, now: float, load: float, replicas: int, staying: Sequence[float]) -> None:
+        self.now = now  # sequences per replica
+        self.load = load  # when the tick ends, with those that were let in so far
+        self.replicas = replicas
+        self.staying = staying  # by flow: the share of those let in that is still there then
+
+
+class Router:
+    """Asks `choose_pool` about a mean request of a kind, at replicas that are all as full as their mean.
+
+    Answers are kept while rules and limits stay, by the whole sequences of the replicas; one that rests on a
+    single pool's load is good for every load of the other one.
+    """
+
+    def __init__(self, load: FluidLoad) -> None:
+        self._kinds = [(kind.flow, load.flows[kind.flow], kind.prompt_tokens) for kind in load.kinds]
+        self._state: tuple[object, ...] = ()
+        self._rules = RoutingRules()
+        self._limits: Sequence[Limits] = ()
+        self._open = [False, False]
+        self._below = [0.0, 0.0]  # how far the emptiest replica is below the mean, in standard deviations
+        self._asks: list[Ask] = []
+        self._views = [view_of(role) for role in ROLES]
+        self._known: dict[tuple[int, int, int], int | None] = {}
+        self._borne: dict[tuple[int, int], int] = {}
+
+    def renew(self, rules: RoutingRules, limits: Mapping[Role, Limits], replicas: Mapping[Role, int]) -> None:
+        """Go by these rules and limits per replica from now on; `replicas` are those that take work."""
+        is_open = [replicas[role] > 0 for role in ROLES]
+        state = (rules, dict(limits), dict(replicas))
+        if state == self._state:
+            return
+        self._state, self._rules, self._open = state, rules, is_open
+        self._limits = [limits[role] for role in ROLES]
+        # About the mean of the least of so many normal values.
+        self._below = [max(0.0, -float(ndtri(LEAST / max(1, replicas[role])))) for role in ROLES]
+        self._asks = [
+            self._ask(flow.tier, flow.workload, prompt_tokens) for _, flow, prompt_tokens in self._kinds
+        ]
+        self._known, self._borne = {}, {}
+
+    def by_tolerance(self, kinds: Sequence[int], levels: Sequence[Level]) -> list[int]:
+        """The kinds first that bear most more sequences where they go now; of equals as they are given.
+
+        Those keep a pool so full that others do not come in, whoever would have the first turn.
+        """
+        now = levels[0].now, levels[1].now
+
+        def more(kind: int) -> float:
+            place = self.choose(kind, int(now[0]), int(now[1]))
+            places = (0, 1) if place is None else (place,)
+            return max(self._most(kind, one) - now[one] for one in places)
+
+        return sorted(kinds, key=more, reverse=True)
+
+    def fill(self, kind: int, mass: float, levels: Sequence[Level]) -> tuple[float, float]:
+        """Let requests of a kind in as far as there is room: how much each pool takes."""
+        flow = self._kinds[kind][0]
+        taken = [0.0, 0.0]
+        left, least = mass, mass / MOST_PARTS
+        while left > 0:
+            loads = int(levels[0].load), int(levels[1].load)
+            place = self.choose(kind, *loads)
+            if place is None:
+                break
+            level = levels[place]
+            per = level.staying[flow] / level.replicas
+            last = int(level.load + left * per)
+            edge = None
+            if last > loads[place] and self._moved(kind, loads, place, last) != place:
+                edge = self._edge(kind, loads, place, last)
+            part = left if edge is None else max(least, (edge - level.load) / per)
+            if edge is None or part >= left or part == least:
+                part = min(part, left)
+                level.load += part * per
+            else:
+                level.load = float(edge)  # not a rounding error below it
+            taken[place] += part
+            left -= part
+        return taken[0], taken[1]
+
+    def choose(self, kind: int, speculative: int, plain: int) -> int | None:
+        """The pool's place for one more request, at these loads per replica; None where it has to wait."""
+        known = self._known
+        for key in ((kind, speculative, ALONE), (kind, ALONE, plain), (kind, speculative, plain)):
+            if key in known:
+                return known[key]
+        ask = self._asks[kind]
+        candidates = [
+            candidate(self._views[place], self._limits[place], load, self._below_of(ask.tier, place))
+            for place, load in enumerate((speculative, plain))
+            if self._open[place]
+        ]
+        choice = choose_pool(ask, {role: pool_view(role, ask, candidates, ()) for role in Role}, self._rules)
+        found = None if choice.option is None else ROLES.index(choice.option.role)
+        judged = [role in choice.judged for role in ROLES]
+        known[
+            kind,
+            speculative if judged[0] else ALONE,
+            plain if judged[1] else ALONE,
+        ] = found
+        return found
+
+    def _most(self, kind: int, place: int) -> int:
+        """The lowest load at which a pool is refused to a kind for which the other one has no room."""
+        if (kind, place) not in self._borne:
+            full = self._limits[1 - place].hard
+            loads = (0, full) if place == 0 else (full, 0)
+            self._borne[kind, place] = self._edge(kind, loads, place, self._limits[place].hard)
+        return self._borne[kind, place]
+
+    def _below_of(self, tier: Tier, place: int) -> float:
+        """Where room is enough the emptiest replica speaks for its pool; else fuller ones are left out."""
+        own = next(one for one in USUAL[tier] if one.role is OWN_POOL[tier])
+        return self._below[place] if own.room_is_enough and own.role is ROLES[place] else 0.0
+
+    def _moved(self, kind: int, loads: tuple[int, int], place: int, load: int) -> int | None:
+        """The choice with another load in one of the pools."""
+        return self.choose(kind, load, loads[1]) if place == 0 else self.choose(kind, loads[0], load)
+
+    def _edge(self, kind: int, loads: tuple[int, int], place: int, last: int) -> int:
+        """The lowest load of a pool at which it is no longer chosen; at `last` it is not."""
+        low, high = loads[place], last
+        while high - low > 1:
+            middle = (low + high) // 2
+            if self._moved(kind, loads, place, middle) == place:
+                low = middle
+            else:
+                high = middle
+        return high
+
+    def _ask(self, tier: Tier, workload: str, prompt_tokens: float) -> Ask:
+        rules, gain = self._rules, None
+        if self._open[ROLES.index(Role.SPECULATIVE)]:
+            gain = rules.tokens_per_step.get(workload, rules.tokens_per_step.get(MEAN))
+        return Ask(
+            tier=tier,
+            prompt_tokens=round(prompt_tokens),
+            tokens_per_step=gain,
+            draftable=rules.classify and draftable(gain) if gain is not None else False,
+        )

@@ -1,0 +1,119 @@
+"""How fast a pool answered of late, as its engines' finished requests would tell; a share at a time."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from app.simulation.fluid.course import Course
+from app.simulation.fluid.load import FluidLoad, Numbers
+from app.simulation.fluid.pace import Pace
+from app.simulation.fluid.spread import percentiles, tpot_s
+from autoscaling.latencies import FEWEST, MOST, WINDOW_S
+from autoscaling.routing_rules import PoolSpeed
+
+STICKY = 0.05  # share by which a mean length has to change to be told anew, so that known routes hold longer
+OF_CHANCE = (1 / 6, 3 / 6, 5 / 6)  # equally likely parts of the longest chance in a time to first token
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What ended and began in one tick, and the pace it had."""
+
+    at_s: float
+    ended: Numbers  # by flow
+    begun: Numbers  # by kind
+    pace: Pace
+
+
+class Speeds:
+    """Of one pool: times of the last minute or the last thousand requests, mean lengths of the minute."""
+
+    def __init__(self, load: FluidLoad, courses: Sequence[Course]) -> None:
+        self._courses = courses
+        self._answers = np.array([flow.answers.mean for flow in load.flows])
+        self._prompts = np.array([kind.prompt_tokens for kind in load.kinds])
+        self._parts: deque[_Part] = deque()
+        self._ended: Numbers = np.zeros_like(self._answers)  # of all parts
+        self._begun: Numbers = np.zeros_like(self._prompts)
+        self._told: dict[str, float] = {}
+
+    def add(self, at_s: float, ended: Numbers, begun: Numbers, pace: Pace) -> None:
+        """Note a tick: sequences that ended, by flow, and that were let in, by kind."""
+        self._parts.append(_Part(at_s, ended, begun, pace))
+        self._ended += ended
+        self._begun += begun
+        while at_s - self._parts[0].at_s > WINDOW_S:
+            gone = self._parts.popleft()
+            self._ended -= gone.ended
+            self._begun -= gone.begun
+
+    def speed(self) -> PoolSpeed:
+        """Percentiles and means; unknown for fewer than 20 requests."""
+        ended, begun = np.zeros_like(self._answers), np.zeros_like(self._prompts)
+        total = step_s = share = lumps = uneven = fixed = token = chance = 0.0
+        for part in reversed(self._parts):
+            count, pace = float(part.ended.sum()), part.pace
+            ended += part.ended
+            begun += part.begun
+            total += count
+            step_s += count * pace.step_s
+            share += count * pace.prompt_share
+            lumps += count * pace.lumps_per_s
+            uneven += count * pace.uneven
+            fixed += count * (pace.fixed_s + pace.queued_s)
+            token += count * pace.prompt_token_s
+            chance += count * pace.chance_s
+            if total >= MOST:
+                break
+        if total < FEWEST:
+            return PoolSpeed()
+        middle, high = self._tpot(ended, *(one / total for one in (step_s, share, lumps, uneven)))
+        first, late = self._ttft(begun, *(one / total for one in (fixed, token, chance)))
+        return PoolSpeed(
+            first,
+            late,
+            middle,
+            high,
+            answer_tokens=self._mean("answer", self._ended, self._answers),
+            prompt_tokens=self._mean("prompt", self._begun, self._prompts),
+        )
+
+    def _tpot(
+        self, ended: Numbers, step_s: float, share: float, lumps: float, uneven: float
+    ) -> tuple[float | None, float | None]:
+        found, weights = [], []
+        for course, count in zip(self._courses, ended, strict=True):
+            if count <= 0 or not len(course.steps):
+                continue
+            stay_s = course.steps * step_s
+            values = tpot_s(stay_s, course.further, np.array(share), stay_s * lumps, np.array(uneven))
+            found.append(values.ravel())
+            weights.append(np.repeat(course.shares * count, values.shape[-1]))
+        if not found:
+            return None, None
+        middle, high = percentiles(np.concatenate(found), np.concatenate(weights), (0.5, 0.95))
+        return middle, high
+
+    def _ttft(
+        self, begun: Numbers, fixed: float, token: float, chance: float
+    ) -> tuple[float | None, float | None]:
+        if begun.sum() <= 0:
+            return None, None
+        values = fixed + token * self._prompts[:, None] + 2 * chance * np.array(OF_CHANCE)
+        middle, high = percentiles(values.ravel(), np.repeat(begun, len(OF_CHANCE)), (0.5, 0.95))
+        return middle, high
+
+    def _mean(self, name: str, counts: Numbers, tokens: Numbers) -> float | None:
+        """The mean length over the minute, as it was told before while it is about the same."""
+        total = float(counts.sum())
+        if total <= 0:
+            return None
+        mean = float(counts @ tokens) / total
+        before = self._told.get(name)
+        if before is None or abs(mean - before) > STICKY * before:
+            self._told[name] = mean
+        return self._told[name]

@@ -1,0 +1,56 @@
+"""A replica as the routing rule reads it, which stands for all of its pool."""
+
+from __future__ import annotations
+
+from app.candidates import Candidate
+from app.simulation.fluid.pace import CROWDING
+from app.simulation.replica import ENGINE, MODEL, Limits
+from autoscaling.types import Capabilities, ReplicaView, Role
+
+
+def candidate(view: ReplicaView, limits: Limits, load: int, below: float) -> Candidate:
+    """The replica with so many sequences, for a single ingress.
+
+    It has the room of the mean one, and the sequences of the emptiest, `below` standard deviations less.
+    """
+    least = max(0, int(load - below * (CROWDING * load) ** 0.5))
+    free = limits.soft - load
+    return Candidate(view, least, limit=least + free, own_free=free, hard_room=load < limits.hard)
+
+
+def view_of(role: Role) -> ReplicaView:
+    """What the rule reads of a replica, which is its pool; all else stands for nothing."""
+    capabilities = Capabilities(
+        role=role,
+        engine=ENGINE,
+        engine_version="",
+        method=None,
+        runner=None,
+        draft_length_max=0,
+        draft_length_adjustable=False,
+        max_model_len=0,
+        max_num_seqs=0,
+        refuses=(),
+        per_request_metrics=False,
+        models=(MODEL,),
+        fingerprint="",
+    )
+    return ReplicaView(
+        replica_id=role.value,
+        boot_id=role.value,
+        seq=0,
+        pool=role.value,
+        role=role,
+        node_id="",
+        host="",
+        port=0,
+        token="",
+        accepting=True,
+        age_s=0.0,
+        inflight=0,
+        running=None,
+        waiting=None,
+        soft_share=0,
+        hard_share=0,
+        capabilities=capabilities,
+    )

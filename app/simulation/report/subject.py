@@ -1,0 +1,65 @@
+"""What a report of a simulation is made from, besides the numbers themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from app.simulation.score import objective_of
+from app.simulation.scores import Scores
+from autoscaling.policy import CapacityPolicy
+from autoscaling.types import Tier
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """What a tier is promised, in seconds; None: nothing."""
+
+    ttft_s: float | None = None
+    tpot_s: float | None = None
+
+    @property
+    def is_any(self) -> bool:
+        """Whether anything is promised."""
+        return self.ttft_s is not None or self.tpot_s is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """One trace, and what each of at least one policy brought on it."""
+
+    title: str
+    about: tuple[str, ...]  # trace, engines, size and model: the parts of one line
+    scores: Mapping[str, Scores]  # by name; the first is the one that was asked about
+    promises: Mapping[Tier, Promise]
+    words: Mapping[str, str] = field(default_factory=dict)  # what a name stands for, as a sentence
+    notes: tuple[str, ...] = ()  # sentences about what is not as it might be expected
+    foresight: frozenset[str] = frozenset()  # names that know the trace beforehand: bounds, no advice
+    recorded: frozenset[str] = frozenset()  # names of what really happened and was not simulated
+    price_per_hour: float | None = None  # of one accelerator, in any currency
+
+    @property
+    def asked(self) -> str:
+        """The name that was asked about."""
+        return next(iter(self.scores))
+
+    def promise(self, tier: Tier) -> Promise:
+        """What a tier is promised."""
+        return self.promises.get(tier, Promise())
+
+    def tiers(self) -> tuple[Tier, ...]:
+        """The tiers of which any policy saw a request, in their order."""
+        seen = {
+            tier for one in self.scores.values() for tier, score in one.tiers.items() if score.arrived > 0
+        }
+        return tuple(tier for tier in Tier if tier in seen)
+
+    def cost(self, scores: Scores) -> float | None:
+        """What the accelerator-hours cost; None without a price."""
+        return None if self.price_per_hour is None else self.price_per_hour * scores.accelerator_hours
+
+
+def promises_of(policy: CapacityPolicy) -> dict[Tier, Promise]:
+    """The objectives of a policy."""
+    each = {tier: objective_of(policy, tier) for tier in Tier}
+    return {tier: Promise(one.ttft_seconds, one.tpot_seconds) for tier, one in each.items()}

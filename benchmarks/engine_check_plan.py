@@ -1,0 +1,133 @@
+"""What `benchmarks.engine_check` measures, and what of it the fit does not see; written before the first run.
+
+Pure.  Every cell answers the same prompts of its length, in one batch after the other, so that cells differ
+by what an engine costs and not by the texts that fell to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+from types import MappingProxyType
+from typing import Final
+
+from app.bench.measure import SINGLE_ANSWERS
+from app.bench.plan import Pair
+from app.bench.plan import Plan as Grid
+from app.bench.prompts import Context, Prompt
+from autoscaling.profiling.measured import Cell
+
+SEED: Final = "engine-check-1"
+PROMPTS: Final = 8  # of each length; a batch of 16 has each of them twice
+TARGET: Final = 0.15  # of the tokens per second of any held-out cell
+
+HELD_OUT_BATCHES: Final = (2, 8)
+HELD_OUT_LENGTH: Final = 4
+HELD_OUT_WITHOUT_DRAFTS: Final = "copy-512"
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """Prompts of one length: those of `workload` that come closest to it by the engine's own count."""
+
+    workload: str
+    contexts: tuple[Context, ...]
+    tokens: int
+
+
+# No built-in text of 32 tokens can be copied; what else is that short is a question.
+KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
+    {
+        "chat-32": Kind("chat", ("short",), 32),
+        "copy-512": Kind("copy", ("short", "medium"), 512),
+        "copy-1500": Kind("copy", ("long",), 1500),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The grid."""
+
+    kinds: tuple[str, ...]
+    batches: tuple[int, ...]  # B
+    lengths: tuple[int, ...]  # K
+    rounds: int
+    answer_tokens: int
+    quick: bool = False
+
+    @property
+    def grid(self) -> Grid:
+        """As the bench takes it, which then measures the pairs of `calls`."""
+        return Grid(
+            batches=self.batches,
+            hold_out=(),
+            lengths=self.lengths,
+            workloads=self.kinds,
+            rounds=self.rounds,
+            quick=self.quick,
+            answer_tokens=self.answer_tokens,
+        )
+
+
+FULL: Final = Plan(tuple(KINDS), (1, 2, 4, 8, 16), (0, 2, 4, 6), rounds=3, answer_tokens=32)
+QUICK: Final = Plan(
+    ("chat-32", "copy-1500"), (1, 2, 4, 8, 16), (0, 2, 4, 6), rounds=1, answer_tokens=24, quick=True
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One batch of a cell on both engines; a batch of one is `SINGLE_ANSWERS` of them."""
+
+    pair: Pair
+    part: int  # which of the prompts, as the bench numbers rounds
+
+
+def held_out(cell: Cell) -> bool:
+    """Batches of 2 and 8, K = 4, and the prompts in the middle where nothing is drafted.
+
+    Each lies between two that are fitted, by its batch, its K or its context.  With drafts the prompts in the
+    middle are fitted: their acceptance is theirs alone.
+    """
+    return (
+        cell.sequences in HELD_OUT_BATCHES
+        or cell.draft_length == HELD_OUT_LENGTH
+        or (cell.draft_length == 0 and cell.workload == HELD_OUT_WITHOUT_DRAFTS)
+    )
+
+
+def calls(plan: Plan, round_: int) -> Iterator[Call]:
+    """Everything that one round measures, in an order of its own: what drifts hits every cell alike."""
+    found = [
+        Call(Pair(size, kind, length), part)
+        for kind in plan.kinds
+        for length in plan.lengths
+        for size in plan.batches
+        for part in _parts(size)
+    ]
+    Random(f"{SEED}/{round_}").shuffle(found)
+    return iter(found)
+
+
+def _parts(sequences: int) -> Sequence[int]:
+    """Numbers under which the bench takes each prompt once, or all of them in one batch."""
+    if sequences == 1:
+        return range(0, PROMPTS, SINGLE_ANSWERS)
+    return range(max(1, PROMPTS // sequences))
+
+
+def nearest(counted: Sequence[tuple[int, Prompt]], tokens: int) -> list[Prompt]:
+    """The `PROMPTS` of them whose number of tokens comes closest, in their order."""
+    closest = sorted(range(len(counted)), key=lambda at: abs(counted[at][0] - tokens))[:PROMPTS]
+    return [counted[at][1] for at in sorted(closest)]
+
+
+def expected_s(call: Call, plan: Plan) -> float:
+    """Seconds that a call takes, roughly: the plain engine's steps, what is left of the prompts, the rest."""
+    sequences = call.pair.sequences
+    context_s = 4e-6 * sequences * KINDS[call.pair.workload].tokens
+    step_s = 0.034 + 0.0015 * sequences + context_s
+    times = SINGLE_ANSWERS if sequences == 1 else 1
+    return times * (plan.answer_tokens * step_s + 0.1 * sequences) + 0.3

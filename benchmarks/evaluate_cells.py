@@ -1,0 +1,144 @@
+"""The runs that each part of `benchmarks.evaluate` needs: policies, splits, beliefs, both models; pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from app.simulation.contenders import CONTENDERS
+from benchmarks.evaluate_plan import (
+    BELIEVED,
+    DELAY_S,
+    DELAYS_S,
+    OURS,
+    REPLICAS,
+    RIVAL,
+    SAME_AT_ANY_DELAY,
+    SNAPSHOT_DELAY_S,
+    SNAPSHOT_DELAYS_S,
+    Cell,
+    Model,
+    Traffic,
+)
+
+Cells = tuple[Cell, ...]  # one per seed, in the order of the plan's seeds
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One load at one delay: what policies are compared on."""
+
+    traffic: Traffic
+    delay_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Sensing:
+    """One policy with one thing off."""
+
+    key: str  # as figures name it
+    words: str
+    cells: Cells
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How much is simulated."""
+
+    contenders: tuple[str, ...]
+    seeds: tuple[int, ...]
+    sensed_seeds: int  # so many of them where one thing is off
+    minutes: float  # of a trace
+    splits: tuple[int, ...]  # speculative replicas of static splits, of `REPLICAS`
+    fleets: tuple[int, ...]  # replicas of the fleets that are timed, growing
+    delays_s: tuple[float, ...] = DELAYS_S
+    traffics: tuple[Traffic, ...] = tuple(Traffic)
+
+    @property
+    def panels(self) -> tuple[Panel, ...]:
+        """Every load at every delay."""
+        return tuple(Panel(traffic, delay_s) for traffic in self.traffics for delay_s in self.delays_s)
+
+    def policy(self, traffic: Traffic, contender: str, delay_s: float = DELAY_S) -> Cells:
+        """A policy on a load; one that no delay can change is run at one of them."""
+        at_s = DELAY_S if contender in SAME_AT_ANY_DELAY else delay_s
+        return tuple(Cell(Model.EVENT, traffic, contender, seed, self.minutes, at_s) for seed in self.seeds)
+
+    def split(self, traffic: Traffic, speculative: int) -> Cells:
+        """A static split, which may be a contender, too."""
+        name = f"static-{100 * speculative / REPLICAS:g}"
+        cells = self.policy(traffic, name)
+        return cells if name in CONTENDERS else tuple(replace(one, split=speculative) for one in cells)
+
+    def sensitivity(self) -> tuple[Sensing, ...]:
+        """Ours and the strongest rival on the conversations, with one thing off at a time."""
+        found = []
+        for name in (OURS, RIVAL):
+            right = self.policy(Traffic.CONVERSATION, name)[: self.sensed_seeds]
+            found.append(Sensing("right", f"nothing; snapshots are {SNAPSHOT_DELAY_S:g} s old", right))
+            for field, what in (("acceptance", "acceptance"), ("cost", "the cost of a step")):
+                found += [
+                    Sensing(
+                        f"{field}_{factor:g}",
+                        f"{what} believed at {factor:g} of the truth",
+                        _with(right, field, factor),
+                    )
+                    for factor in BELIEVED
+                ]
+            found.append(
+                Sensing(
+                    "no_backfill", "backfill is off", tuple(replace(one, backfill=False) for one in right)
+                )
+            )
+            found += [
+                Sensing(
+                    f"snapshots_{late_s:g}_s",
+                    f"snapshots are {late_s:g} s old",
+                    _with(right, "snapshot_delay_s", late_s),
+                )
+                for late_s in SNAPSHOT_DELAYS_S
+            ]
+        return tuple(found)
+
+    def gaps(self) -> tuple[tuple[Cells, Cells], ...]:
+        """Ours on every load in the event model, and the same in the fluid one."""
+        return tuple(
+            (event, tuple(replace(one, model=Model.FLUID) for one in event))
+            for event in (self.policy(traffic, OURS) for traffic in self.traffics)
+        )
+
+    def cells(self) -> list[Cell]:
+        """Every run once; those of one load and seed follow one another."""
+        groups = [
+            self.policy(one.traffic, name, one.delay_s) for one in self.panels for name in self.contenders
+        ]
+        groups += [self.split(traffic, size) for traffic in self.traffics for size in self.splits]
+        groups += [one.cells for one in self.sensitivity()]
+        groups += [cells for pair in self.gaps() for cells in pair]
+        wanted = dict.fromkeys(cell for cells in groups for cell in cells)
+        return sorted(wanted, key=lambda one: (one.traffic, one.seed))
+
+
+def _with(cells: Cells, field: str, value: float) -> Cells:
+    return tuple(replace(one, **{field: value}) for one in cells)
+
+
+# A pool gives a replica when it has had capacity to spare for 300 s, drains take 30 s, and a start up to 90 s:
+# shorter traces show no move that was not forced.  A minute takes 12 s of a core, and a run 6 s more.
+FULL: Final = Plan(
+    contenders=tuple(CONTENDERS),
+    seeds=(1, 2, 3, 4, 5),
+    sensed_seeds=3,
+    minutes=10.0,
+    splits=(8, 10, 12, 14, 16),
+    fleets=(125, 250, 500, 1000, 2000),
+)
+QUICK: Final = Plan(
+    contenders=(OURS, RIVAL, "static-50", "hindsight"),
+    seeds=(1, 2),
+    sensed_seeds=1,
+    minutes=0.5,
+    splits=(12, 16),
+    fleets=(125, 1000),
+    delays_s=(DELAY_S,),
+)

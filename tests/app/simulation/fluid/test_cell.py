@@ -1,0 +1,140 @@
+"""Replicas that share their load: Little's law, the pace of a step, and nobody lost."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from app.simulation.fluid.load import load_of
+from autoscaling.types import Role, Tier
+from tests.app.simulation.engines import engine_profile
+from tests.app.simulation.fluid.cells import ONE_FLOW, cell, feed
+from tests.app.simulation.services import steady
+
+
+def test_nobody_is_lost() -> None:
+    """Those who came have ended or are in flight, through moves of the clock far beyond the held bins."""
+    one = cell()
+    ended = feed(one, 2.0, 300)
+
+    assert 600.0 == pytest.approx(ended + one.total, abs=1e-6)
+    assert 600.0 == pytest.approx(ended + feed(one, 0.0, 60), abs=1e-6)
+    assert 0.0 == pytest.approx(one.total, abs=1e-6)
+
+
+def test_a_constant_load_gives_the_batch_of_the_closed_form() -> None:
+    """100 steps for each answer, of 10 ms and 1 ms for each sequence in it, prompts take 2 % of the time.
+
+    With 2 a second B solves B = 2 x (100 + first) x T, T = (10 ms + 1 ms x (B + 0.5)) / 0.98: 2.7 sequences,
+    of which a fraction waits for its first token.
+    """
+    one = cell()
+    feed(one, 2.0, 100)
+
+    assert 2.72 == pytest.approx(one.total, rel=0.03)
+    assert 0.0135 == pytest.approx(one.pace.step_s, rel=0.03)
+    assert 0.02 == pytest.approx(one.pace.prompt_share)
+
+
+@pytest.mark.parametrize("seconds", [0.1, 0.5, 2.0, 10.0])
+def test_the_batch_does_not_depend_on_the_tick(seconds: float) -> None:
+    """Also where most of those who come in a tick are gone at its end."""
+    one = cell()
+    feed(one, 2.0 * seconds, round(100 / seconds), seconds)
+
+    assert 2.72 == pytest.approx(one.total, rel=0.03)
+
+
+def test_replicas_share_evenly() -> None:
+    """Ten replicas with ten times the load are as fast as one."""
+    alone, ten = cell(), cell(replicas=10)
+    feed(alone, 2.0, 50)
+    feed(ten, 20.0, 50)
+
+    assert 10 * alone.total == pytest.approx(ten.total)
+    assert alone.pace.step_s == pytest.approx(ten.pace.step_s)
+
+
+def test_drafts_shorten_the_stay() -> None:
+    """Three tokens a step: 34 steps in place of 100, each 2 ms dearer and 2 ms more for each sequence."""
+    one = cell(role=Role.SPECULATIVE)
+    feed(one, 2.0, 100)
+
+    assert 1.26 == pytest.approx(one.total, rel=0.03)
+
+
+def test_what_does_not_fit_waits_inside_the_engine() -> None:
+    """Memory for ten sequences of 60 tokens, and more load than those ten can serve: steps stay short."""
+    one = cell(engines=engine_profile(kv_tokens=dict.fromkeys(Role, 600)))
+    feed(one, 6.0, 100)
+
+    assert 10.0 < one.total
+    assert 0.0215 >= one.pace.step_s
+    assert 1.0 < one.pace.queued_s
+
+
+def test_prompts_that_come_too_fast_wait_for_their_turn() -> None:
+    """A thousand tokens of prompt take a second; with 1.5 a second more and more are not computed yet."""
+    load = load_of(steady(Tier.BATCH, 1, 10, prompt=1000, answer=11))
+    one = cell(load=load)
+    feed(one, 0.3, 50, prompt=1000.0)
+    calm = one.pace.backlog
+    feed(one, 1.5, 50, prompt=1000.0)
+
+    assert 0.0 == pytest.approx(calm)
+    assert 20.0 < one.pace.backlog < 30.0
+    assert 20.0 < one.pace.fixed_s
+    assert 0.9 < one.pace.prompt_share <= 0.97
+
+
+def test_a_part_of_the_replicas_takes_its_part_of_the_load() -> None:
+    """Two of ten go with a fifth of the sequences; both parts end all of theirs."""
+    ten = cell(replicas=10)
+    feed(ten, 20.0, 50)
+    before = ten.total
+    two = ten.split(2)
+
+    assert (8, 2) == (ten.replicas, two.replicas)
+    assert before / 5 == pytest.approx(two.total)
+    assert before / 5 == pytest.approx(feed(two, 0.0, 30), abs=1e-6)
+    assert 4 * before / 5 == pytest.approx(feed(ten, 0.0, 30), abs=1e-6)
+
+
+def test_replicas_that_join_take_a_share_at_once() -> None:
+    """Twice the replicas: half the batch for each, after a while."""
+    one = cell(replicas=5)
+    feed(one, 20.0, 50)
+    crowded = one.pace.step_s
+    one.join(5)
+    feed(one, 20.0, 50)
+
+    assert one.pace.step_s < crowded
+    assert 2.72 == pytest.approx(one.total / 10, rel=0.03)
+
+
+def test_draft_lengths_follow_the_batch() -> None:
+    """No drafts from three sequences on: under load the clock goes as if each step brought a token."""
+    few, many = (cell(role=Role.SPECULATIVE, lengths=(2, 2, 2, 0)) for _ in range(2))
+    feed(few, 0.5, 50)
+    feed(many, 8.0, 100)
+
+    assert 0.012 + 0.003 == pytest.approx(few.pace.step_s, rel=0.05)
+    assert 3 * (0.0105 + many.total / 1000) == pytest.approx(many.pace.step_s, rel=0.12)
+
+
+def test_the_first_token_comes_after_the_step_in_progress_and_the_next() -> None:
+    """Idle: only the prompt's own step, 10 ms, 1 ms for the sequence and 10 ms for ten tokens of prompt."""
+    one = cell(load=ONE_FLOW)
+    feed(one, 0.001, 20)
+
+    assert 0.021 == pytest.approx(one.pace.first_s, rel=0.02)
+
+
+def test_a_tick_without_anybody_goes_on() -> None:
+    """The clock of an idle pool makes idle steps."""
+    one = cell()
+    one.foresee(1.0)
+    gone = one.advance(1.0, np.zeros(1), np.zeros(1), 1.0)
+
+    assert [0.0] == gone.tolist()
+    assert 1 / 0.011 == pytest.approx(one.clock)
