@@ -125,6 +125,7 @@ def _draw_tpot(subject: Subject, tiers: tuple[Tier, ...], figure: Figure) -> Non
                 xytext=(3, 2),
                 textcoords="offset points",
                 fontsize=9,
+                bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1},
             )
         axes.set_ylim(bottom=0.0)
 
@@ -141,11 +142,13 @@ def _panels(
 ) -> None:
     """One panel for each tier, below each other, on one time axis."""
     grid = figure.subplots(len(tiers), 1, squeeze=False, sharex=True)
-    _, label = unit(subject.scores[subject.asked].seconds)
+    seconds = subject.scores[subject.asked].seconds
+    per, label = unit(seconds)
     for axes, tier in zip(grid.flat, tiers, strict=True):
         last = tier is tiers[-1]
         with panel(axes, tier.value, f"{label} since the trace began" if last else None, y):
             draw(axes, tier)
+            axes.set_xlim(0.0, seconds / per)
     figure.suptitle(title, x=0.01, ha="left", fontsize=12, fontweight="bold")
     legend(figure, max(grid.flat, key=lambda axes: len(axes.get_legend_handles_labels()[1])))
 
@@ -184,7 +187,7 @@ def _draw_trade(subject: Subject, tier: Tier, figure: Figure) -> None:
                 )
         axes.axhline(100 * KEPT, color=GREY, linewidth=1, linestyle=(0, (6, 3)), label="promised")
         axes.set_ylim(0.0, 104.0)
-        axes.set_xlim(left=0.0)
+        axes.set_xlim(0.0, max(1.0, 1.08 * max(scores.tokens_per_s for scores in subject.scores.values())))
         legend(figure, axes)
 
 

@@ -75,7 +75,7 @@ def _replicas(axes: Axes, scores: Scores) -> None:
     axes.fill_between(
         x, switching, step="post", color=GREY, alpha=0.45, linewidth=0, label="starting or draining"
     )
-    axes.set_ylim(bottom=0.0)
+    axes.set_ylim(0.0, 1.45 * axes.get_ylim()[1])  # the legend has a place of its own
     axes.set_title("replicas of both pools")
     axes.set_ylabel("replicas")
     axes.legend(loc="upper right", ncols=3, fontsize=9, frameon=True, framealpha=0.8)

@@ -41,7 +41,8 @@ def side_by_side(subject: Subject) -> Section:
 
 
 def _callers(subject: Subject) -> Table:
-    rows, bad = [], set()
+    rows: list[tuple[str, ...]] = []
+    bad = set()
     for one in subject.scores:
         for row in tier_rows(subject, one):
             if row.late:
@@ -108,7 +109,7 @@ def cost(subject: Subject) -> Section:
     """Accelerator-hours, and with a price what they cost."""
     price = subject.price_per_hour
     if price is None:
-        head = COST_HEAD
+        head: tuple[str, ...] = COST_HEAD
         said = "Give the price of one accelerator-hour with --accelerator-hour-price to see costs."
     else:
         head = (*COST_HEAD, "cost", "cost per million tokens")
