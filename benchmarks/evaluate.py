@@ -27,12 +27,12 @@ from benchmarks.errors import BenchError
 from benchmarks.evaluate_cells import FULL, QUICK, Plan
 from benchmarks.evaluate_figures import TARGETS, Results, figures, results
 from benchmarks.evaluate_page import Plots, page, results_text
-from benchmarks.evaluate_plan import FLEET_HOURS
+from benchmarks.evaluate_plan import FLEET_HOURS, NO_BACKFILL, OURS
 from benchmarks.evaluate_plot import plot_fleets, plot_loads
 from benchmarks.evaluate_progress import Shown
 from benchmarks.evaluate_records import Begun, FleetRun, Records
 from benchmarks.evaluate_run import run_all
-from benchmarks.evaluate_tables import PARETO_HEAD, pareto_rows
+from benchmarks.evaluate_tables import SHORT_HEAD, short_rows
 from benchmarks.evaluate_words import verdicts
 from benchmarks.processes import module, run_to_end
 from benchmarks.results import RESULTS, package_versions, write_results
@@ -78,6 +78,7 @@ def write(found: Results, places: Places, console: Console, *, quick: bool) -> i
     images = places.docs / IMAGES
     plots = Plots(plot_loads(images, found), plot_fleets(images, found.fleets))
     words = {name: CONTENDERS[name].words for name in found.plan.contenders}
+    words[OURS + NO_BACKFILL] = f"{OURS}, and batch work never enters the speculative pool"
     places.docs.mkdir(parents=True, exist_ok=True)
     text = page(found, words, plots, IMAGES, quick=quick)
     (places.docs / "evaluation.md").write_text(text, encoding="utf-8")
@@ -93,7 +94,7 @@ def write(found: Results, places: Places, console: Console, *, quick: bool) -> i
     )
     for panel, rows in found.panels.items():
         title = f"{panel.traffic.value.capitalize()}, a started replica serves after {panel.delay_s:g} s"
-        show_table(console, title, PARETO_HEAD, pareto_rows(rows, found.best[panel.traffic]))
+        show_table(console, title, SHORT_HEAD, short_rows(rows))
     for line in verdicts(found):
         _say(console, line)
     show_figures(console, TARGETS, values, TARGETS, written)
@@ -143,7 +144,8 @@ def _say(console: Console, text: str) -> None:
 def plan_of(given: Any) -> Plan:
     """The plan that the command line asks for."""
     plan = QUICK if given.quick else FULL
-    return plan if given.minutes is None else replace(plan, minutes=given.minutes)
+    minutes = plan.minutes if given.minutes is None else given.minutes
+    return replace(plan, minutes=minutes, seeds=plan.seeds[: given.seeds])
 
 
 def main() -> int:
@@ -160,6 +162,7 @@ def main() -> int:
     parser.add_argument(
         "--minutes", type=float, help=f"of each trace ({FULL.minutes:g}, quick {QUICK.minutes:g})"
     )
+    parser.add_argument("--seeds", type=int, help="only so many of them; more can follow with --resume")
     parser.add_argument("--processes", type=int, default=psutil.cpu_count() or 1, help="(%(default)s)")
     parser.add_argument("--save", type=Path, default=KEPT, help="where all runs are kept (%(default)s)")
     parser.add_argument("--resume", type=Path, metavar="FILE", help="go on with the runs that FILE has kept")
@@ -170,8 +173,8 @@ def main() -> int:
     given: Any = parser.parse_args()
     if given.minutes is not None and not 0 < given.minutes <= 58:
         parser.error("--minutes must be above 0 and at most 58, the length of the published traces")
-    if given.processes < 1:
-        parser.error("--processes must be at least 1")
+    if given.processes < 1 or (given.seeds is not None and given.seeds < 1):
+        parser.error("--processes and --seeds must be at least 1")
     places = Places(
         given.results or (QUICK_FOLDER if given.quick else RESULTS),
         given.docs or (QUICK_FOLDER if given.quick else ROOT / "docs"),

@@ -36,6 +36,7 @@ class Panel:
 class Sensing:
     """One policy with one thing off."""
 
+    contender: str
     key: str  # as figures name it
     words: str
     cells: Cells
@@ -53,6 +54,10 @@ class Plan:
     fleets: tuple[int, ...]  # replicas of the fleets that are timed, growing
     delays_s: tuple[float, ...] = DELAYS_S
     traffics: tuple[Traffic, ...] = tuple(Traffic)
+
+    def no_backfill(self, traffic: Traffic, delay_s: float = DELAY_S) -> Cells:
+        """Ours with backfill off."""
+        return tuple(replace(one, backfill=False) for one in self.policy(traffic, OURS, delay_s))
 
     @property
     def panels(self) -> tuple[Panel, ...]:
@@ -75,10 +80,11 @@ class Plan:
         found = []
         for name in (OURS, RIVAL):
             right = self.policy(Traffic.CONVERSATION, name)[: self.sensed_seeds]
-            found.append(Sensing("right", f"nothing; snapshots are {SNAPSHOT_DELAY_S:g} s old", right))
+            found.append(Sensing(name, "right", f"nothing; snapshots are {SNAPSHOT_DELAY_S:g} s old", right))
             for field, what in (("acceptance", "acceptance"), ("cost", "the cost of a step")):
                 found += [
                     Sensing(
+                        name,
                         f"{field}_{factor:g}",
                         f"{what} believed at {factor:g} of the truth",
                         _with(right, field, factor),
@@ -87,11 +93,15 @@ class Plan:
                 ]
             found.append(
                 Sensing(
-                    "no_backfill", "backfill is off", tuple(replace(one, backfill=False) for one in right)
+                    name,
+                    "no_backfill",
+                    "backfill is off",
+                    tuple(replace(one, backfill=False) for one in right),
                 )
             )
             found += [
                 Sensing(
+                    name,
                     f"snapshots_{late_s:g}_s",
                     f"snapshots are {late_s:g} s old",
                     _with(right, "snapshot_delay_s", late_s),
@@ -108,23 +118,24 @@ class Plan:
         )
 
     def cells(self) -> list[Cell]:
-        """Every run once; those of one load and seed follow one another."""
+        """Every run once; by seed, and those of one load follow one another."""
         groups = [
             self.policy(one.traffic, name, one.delay_s) for one in self.panels for name in self.contenders
         ]
+        groups += [self.no_backfill(one.traffic, one.delay_s) for one in self.panels]
         groups += [self.split(traffic, size) for traffic in self.traffics for size in self.splits]
         groups += [one.cells for one in self.sensitivity()]
         groups += [cells for pair in self.gaps() for cells in pair]
         wanted = dict.fromkeys(cell for cells in groups for cell in cells)
-        return sorted(wanted, key=lambda one: (one.traffic, one.seed))
+        return sorted(wanted, key=lambda one: (one.seed, one.traffic))
 
 
 def _with(cells: Cells, field: str, value: float) -> Cells:
     return tuple(replace(one, **{field: value}) for one in cells)
 
 
-# A pool gives a replica when it has had capacity to spare for 300 s, drains take 30 s, and a start up to 90 s:
-# shorter traces show no move that was not forced.  A minute takes 12 s of a core, and a run 6 s more.
+# A pool gives a replica when it has had capacity to spare for 300 s, drains take 30 s, and starts up to 90 s:
+# shorter traces show no move that was not forced.  A simulated minute takes about 11 s of a core.
 FULL: Final = Plan(
     contenders=tuple(CONTENDERS),
     seeds=(1, 2, 3, 4, 5),

@@ -21,7 +21,7 @@ class Row:
     @property
     def contender(self) -> str:
         """The policy's name."""
-        return self.outcomes[0].cell.contender
+        return self.outcomes[0].cell.name
 
     @property
     def traffic(self) -> Traffic:

@@ -31,6 +31,7 @@ TARGETS: Final[Mapping[str, Target]] = MappingProxyType(
 class Sensed:
     """A policy with one thing off; the words say which."""
 
+    contender: str
     key: str
     words: str
     row: Row
@@ -82,7 +83,9 @@ def results(plan: Plan, found: Found) -> Results:
         {panel: _panel(plan, found, panel, best[panel.traffic]) for panel in plan.panels},
         splits,
         best,
-        tuple(Sensed(one.key, one.words, _row(found, one.cells)) for one in plan.sensitivity()),
+        tuple(
+            Sensed(one.contender, one.key, one.words, _row(found, one.cells)) for one in plan.sensitivity()
+        ),
         tuple(Gap(_row(found, event), _row(found, fluid)) for event, fluid in plan.gaps()),
         {size: found.fleets[size] for size in plan.fleets if size in found.fleets},
     )
@@ -97,7 +100,7 @@ def figures(found: Results) -> dict[str, float]:
             values |= _interval(f"{name}_misses", row.misses)
             values |= _interval(f"{name}_batch_tokens_per_s", row.batch)
     for one in found.sensed:
-        name = f"sensitivity_{_word(one.row.contender)}_{_word(one.key)}"
+        name = f"sensitivity_{_word(one.contender)}_{_word(one.key)}"
         values[f"{name}_misses"] = one.row.misses.value
         values[f"{name}_batch_tokens_per_s"] = one.row.batch.value
     if found.gaps:
@@ -127,8 +130,9 @@ def growth(fleets: Mapping[int, FleetRun]) -> float | None:
 
 
 def _panel(plan: Plan, found: Found, panel: Panel, best: Row) -> tuple[Row, ...]:
-    """Every contender, and the best static split where it is none of them."""
+    """Every contender, ours without backfill, and the best static split where it is none of them."""
     rows = [_row(found, plan.policy(panel.traffic, name, panel.delay_s)) for name in plan.contenders]
+    rows.append(_row(found, plan.no_backfill(panel.traffic, panel.delay_s)))
     return tuple(rows) if best.contender in plan.contenders else (*rows, best)
 
 

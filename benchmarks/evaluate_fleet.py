@@ -21,6 +21,7 @@ from app.simulation.fluid.load import day_of, load_of
 from app.simulation.fluid.model import simulate_fluid
 from app.simulation.fluid.setup import fluid_of
 from app.simulation.scaled_policy import scaled
+from app.simulation.traces.generated import DAY_PEAK
 from autoscaling.types import Tier
 from benchmarks import evaluate_load
 from benchmarks.evaluate_plan import (
@@ -43,15 +44,14 @@ SAMPLE_MINUTES = 5.0  # of conversations, whose kinds and lengths the day has
 
 
 def timed(replicas: int, hours: float) -> FleetRun:
-    """Simulate the default policy on a day of conversations that is as much larger as the fleet is.
+    """Simulate the default policy on a day of conversations whose peak is the evaluated load, at this size.
 
     Seconds are those of the simulation; making the day and what Python loads are not in it.
     """
     engines = built_in(PROFILE)
     arrivals = evaluate_load.load_of(Traffic.CONVERSATION, engines, SEED, SAMPLE_MINUTES).arrivals
-    day = day_of(
-        load_of(arrivals, FLEET_TICK_S), np.random.default_rng(SEED), hours=hours, scale=replicas / REPLICAS
-    )
+    scale = replicas / REPLICAS / DAY_PEAK
+    day = day_of(load_of(arrivals, FLEET_TICK_S), np.random.default_rng(SEED), hours=hours, scale=scale)
     scene = Scene(
         engines=engines,
         policy=scaled(policy(), replicas),

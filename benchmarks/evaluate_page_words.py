@@ -65,7 +65,7 @@ Interactive work comes at the rate that {INTERACTIVE_REPLICAS:g} speculative rep
 Batch work comes at {BATCH_EXCESS:g} times the rate that all {REPLICAS} replicas do as plain ones, each as full as memory and engine allow.
 Where a trace has to come faster than it was recorded, copies of it are laid over each other, each shifted by a random time; that evens bursts out, as with more clients of the same kind.
 
-A replica that is asked for serves after {{delays}} s, in turn: from weights that lie ready to a load with compilation.
+A replica that is asked for serves after {{delays}} s: weights that lie ready take a second, a load with compilation a minute or more.
 A replica that has to go finishes what it has, for at most {DRAIN_LIMIT_S:g} s, and its place is free {STOP_S:g} s later.
 {INGRESSES} ingresses see the fleet {SNAPSHOT_DELAY_S:g} s late.
 The plain pool is held to {1000 * STANDARD_TPOT_S:g} ms per token, as tier standard would be.
@@ -87,6 +87,7 @@ A policy that nobody dominates is Pareto-optimal: whoever wants more of the one 
 PANEL_WORDS: Final = """\
 In the plots the best place is the upper left corner: few misses, many batch tokens.
 A filled marker is Pareto-optimal, an open one is dominated, the dashed line joins the Pareto-optimal ones, and the star is the default policy.
+`twinpool-no-backfill` is the default policy with one word changed: batch work never enters the speculative pool.
 `hindsight` knows every arrival beforehand: it shows what a controller could have had, and competes with nobody.
 
 In the tables, `switching %` is the share of the accelerators' time in which replicas started or drained.
@@ -116,7 +117,7 @@ Both models serve the same loads under the default policy; the gap of batch toke
 """
 
 FLEETS: Final = f"""\
-{FLEET_HOURS:g} hours of conversations that swing as a day does, in the fluid model, each fleet in a fresh process on one core.
+{FLEET_HOURS:g} hours of conversations and batch work that swing as a day does, up to the load above at the peak, in the fluid model, each fleet in a fresh process on one core.
 {FLEET:,} replicas must take 60 s or less and 1 GiB or less.
 """
 

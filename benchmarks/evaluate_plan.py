@@ -36,6 +36,7 @@ FLEET_HOURS: Final = 24.0
 FLEET_TICK_S: Final = 1.0
 
 OURS: Final = "twinpool"
+NO_BACKFILL: Final = "-no-backfill"  # behind the name of a policy in which backfill is off
 RIVAL: Final = "one-pool-k-table-our-routing"  # the strongest: the same routing over one kind of engine
 BOUNDS: Final = ("hindsight",)  # they know the trace: what could be had, and no competitors
 # No replica of theirs ever starts, so the delay changes nothing: each is run once for all delays.
@@ -101,7 +102,12 @@ class Cell:
     backfill: bool = True  # whether batch work may use what is free of the speculative pool
 
     @property
+    def name(self) -> str:
+        """The policy, as panels name it."""
+        return self.contender if self.backfill else f"{self.contender}{NO_BACKFILL}"
+
+    @property
     def words(self) -> str:
         """As progress names it."""
-        where = f"{self.traffic.value}, {self.contender}, {self.delay_s:g} s"
+        where = f"{self.traffic.value}, {self.name}, {self.delay_s:g} s"
         return f"{where}, seed {self.seed}, {self.model.value}"

@@ -31,6 +31,7 @@ class Look:
 
 
 DEFAULT: Final = Look("#D55E00", "*", 15.0)
+VARIANT: Final = Look("#E69F00", "*", 12.0)
 ONE_POOL: Final = Look("#0072B2", "s")
 STATIC: Final = Look("#999999", "o")
 RULE: Final = Look("#009E73", "^", 8.0)
@@ -39,8 +40,8 @@ BOUND: Final = Look("#000000", "D")
 
 def look_of(contender: str) -> Look:
     """By what kind of policy it is."""
-    if contender == OURS:
-        return DEFAULT
+    if contender.startswith(OURS):
+        return DEFAULT if contender == OURS else VARIANT
     if contender in BOUNDS:
         return BOUND
     if contender.startswith("static"):
@@ -105,7 +106,7 @@ def _panel(axes: Axes, panel: Panel, rows: Sequence[Row]) -> None:
             markerfacecolor=look.colour if row in best or row.contender in BOUNDS else "white",
             linestyle="none",
             elinewidth=1.0,
-            zorder=3,
+            zorder=4 if row.contender == OURS else 3,
         )
     axes.set_xlim(-0.02, 100.0)
     axes.set_ylim(bottom=0.0)

@@ -48,6 +48,24 @@ def pareto_rows(rows: Sequence[Row], best: Row | None) -> list[list[str]]:
     ]
 
 
+SHORT_HEAD: Final = ("policy", "misses %", "batch tok/s", "moves/h", "standing")
+
+
+def short_rows(rows: Sequence[Row]) -> list[list[str]]:
+    """One panel for a terminal, without intervals."""
+    ordered = sorted(rows, key=lambda one: (one.misses.value, -one.batch.value))
+    return [
+        [
+            one.contender,
+            number(100 * one.misses.value),
+            number(one.batch.value),
+            number(one.over(lambda found: found.moves_per_h)),
+            standing(one, rows).strip("*"),
+        ]
+        for one in ordered
+    ]
+
+
 def standing(row: Row, rows: Sequence[Row]) -> str:
     """Whether a policy is beaten in its panel, and by whom first."""
     if row.contender in BOUNDS:
@@ -82,7 +100,7 @@ def sensed_rows(sensed: Iterable[Sensed]) -> list[list[str]]:
     """What wrong beliefs and late figures change."""
     return [
         [
-            one.row.contender,
+            one.contender,
             one.words,
             percent(one.row.misses),
             with_interval(one.row.batch),

@@ -147,8 +147,8 @@ def sensitivities(sensed: Iterable[Sensed]) -> list[str]:
     """The worst that one wrong belief or late figures do to each policy."""
     said = []
     rows = list(sensed)
-    for name in dict.fromkeys(one.row.contender for one in rows):
-        right, *off = [one for one in rows if one.row.contender == name]
+    for name in dict.fromkeys(one.contender for one in rows):
+        right, *off = [one for one in rows if one.contender == name]
         worst = max(off, key=lambda one: one.row.misses.value)
         least = min(off, key=lambda one: one.row.batch.value)
         said.append(

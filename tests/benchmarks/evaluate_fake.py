@@ -27,6 +27,8 @@ BROUGHT = {
     "static-50": (0.02, 42_000.0),
     "static-31.25": (0.005, 44_000.0),
     "hindsight": (0.001, 50_000.0),
+    "twinpool-no-backfill": (0.01, 30_000.0),
+    "one-pool-k-table-our-routing-no-backfill": (0.01, 31_000.0),
 }
 
 
@@ -71,7 +73,7 @@ def found(plan: Plan = PLAN) -> Found:
     """Everything that a plan asks for, by `BROUGHT`."""
     kept = Found()
     for cell in plan.cells():
-        misses, batch = BROUGHT[cell.contender]
+        misses, batch = BROUGHT[cell.name]
         one = outcome(cell.contender, cell.seed, misses + 0.001 * cell.seed, batch + 10.0 * cell.seed)
         kept.outcomes[cell] = replace(one, cell=cell)
     for size in plan.fleets:

@@ -136,7 +136,7 @@ def test_one_thing_at_a_time_is_off() -> None:
     ]
 
     assert [0, *[1] * 8, 0, *[1] * 8] == off
-    assert {OURS, RIVAL} == {one.cells[0].contender for one in found}
+    assert {OURS, RIVAL} == {one.contender for one in found}
 
 
 # --- runs

@@ -151,7 +151,7 @@ def test_results_are_whole() -> None:
     names = [[one.contender for one in rows] for rows in made.panels.values()]
 
     assert 6 == len(names)
-    assert {(*PLAN.contenders, "static-31.25")} == {tuple(one) for one in names}
+    assert {(*PLAN.contenders, "twinpool-no-backfill", "static-31.25")} == {tuple(one) for one in names}
     assert {10} == {
         size for splits in made.splits.values() for size, one in splits.items() if one.misses.value < 0.01
     }
