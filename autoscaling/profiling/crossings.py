@@ -16,7 +16,7 @@ import numpy as np
 from autoscaling.goodput import Crossing, crossover
 from autoscaling.profiling.cost_fit import resampled
 from autoscaling.profiling.findings import Crossover, Estimate, Fit, SpeedUp, Verdict
-from autoscaling.profiling.gains import Gain, cost_at, drafting_by_length, gains_of
+from autoscaling.profiling.gains import MEAN, Gain, cost_at, drafting_by_length, gains_of
 from autoscaling.profiling.measured import Drafting, Measurement
 from autoscaling.routing_rules import StepCost
 from autoscaling.types import Role
@@ -56,6 +56,9 @@ def crossings(
     found = []
     for name in names:
         drafting = drafting_by_length(measurement, name)
+        top = max(
+            (run.cell.sequences for run in measurement.runs if name in (MEAN, run.cell.workload)), default=1
+        )
         for length, gain in gains[name].items():
             if length == 0:
                 continue
@@ -63,7 +66,7 @@ def crossings(
             costs = fits[Role.SPECULATIVE].cost, fits[Role.PLAIN].cost
             crossing = _crossing(*costs, gain, length, context, most)
             ends = _drawn(draws, drafting[length], length, context, most, rng)
-            found.append(_crossover(name, length, crossing, ends))
+            found.append(_crossover(name, length, crossing, ends, top))
     return tuple(found)
 
 
@@ -156,13 +159,16 @@ def _drawn(
     return found
 
 
-def _crossover(name: str, length: int, crossing: Crossing, ends: Sequence[float]) -> Crossover:
-    """With bounds where most draws say something; one that lies beyond all batches is open, None."""
+def _crossover(name: str, length: int, crossing: Crossing, ends: Sequence[float], top: int) -> Crossover:
+    """With bounds where most draws say something; one that lies beyond all batches is open, None.
+
+    That it always pays is said of the batches that were measured, up to `top`.
+    """
     if len(ends) < RESAMPLES // 2:
         return Crossover(name, length, crossing.kind, None if crossing.at is None else Estimate(crossing.at))
     low, high = (float(np.quantile(ends, share, method="nearest")) for share in (OUTSIDE, 1 - OUTSIDE))
     if crossing.at is None:
-        sure = {Verdict.PAYS_ALWAYS: math.isinf(low), Verdict.NEVER_PAYS: high == 0.0}
+        sure = {Verdict.PAYS_ALWAYS: low >= top, Verdict.NEVER_PAYS: high == 0.0}
         return Crossover(name, length, crossing.kind, None, sure.get(crossing.kind))
     return Crossover(
         name,

@@ -53,10 +53,12 @@ def _headline(findings: Findings) -> tuple[str, ...]:
     found = {kind: [one for one in known if one.verdict is kind] for kind in Verdict}
     names = {kind: joined([name(one.workload) for one in of_kind]) for kind, of_kind in found.items()}
     doubtful = joined([name(one.workload) for one in far if one is not None and one.sure is False])
-    below = joined([_up_to(one) for one in found[Verdict.PAYS_BELOW]])
+    below = [one for one in found[Verdict.PAYS_BELOW] if not _may_never(one)]
+    perhaps = [one for one in found[Verdict.PAYS_BELOW] if _may_never(one)]
     parts = (
-        (below, "pays for {}"),
+        (joined([_up_to(one) for one in below]), "pays for {}"),
         (_everywhere(findings, found[Verdict.PAYS_ALWAYS]), "pays for {}"),
+        (joined([_up_to(one) for one in perhaps]), "may pay for {}"),
         (names[Verdict.MIXED], "pays for {} at some batches and not at others"),
         (names[Verdict.NEVER_PAYS], "does not pay for {} at any batch that was measured"),
         (doubtful, "may or may not pay for {}: the rounds do not agree on it"),
@@ -73,12 +75,17 @@ def _everywhere(findings: Findings, found: Sequence[Crossover]) -> str:
     for one in found:
         sizes = [speed.sequences for speed in findings.speed_ups if speed.workload == one.workload]
         largest.setdefault(max(sizes, default=0), []).append(name(one.workload))
-    return joined(
-        [
-            f"{joined(names)} at every batch that was measured, up to {sequences(most)}"
-            for most, names in largest.items()
-        ]
-    )
+    if len(largest) == 1:
+        ((most, names),) = largest.items()
+        return f"{joined(names)} at every batch that was measured, up to {sequences(most)}"
+    each = [f"{one} (up to {sequences(most)})" for most, names in largest.items() for one in names]
+    return f"{joined(each)} at every batch that was measured" if each else ""
+
+
+def _may_never(one: Crossover) -> bool:
+    """Whether it may well lie below a single sequence, where it never pays."""
+    found = one.sequences
+    return found is not None and found.low is None and found.high is not None
 
 
 def _up_to(one: Crossover) -> str:

@@ -23,7 +23,7 @@ def break_even(findings: Findings) -> Section:
             "context tokens of each",
             "needed",
             "measured",
-            "by that",
+            "so it",
             "measured speed-up",
         )
         blocks += [
@@ -36,6 +36,7 @@ def break_even(findings: Findings) -> Section:
                     "all loads cannot be right.",
                     "It is computed by the cost model, and compared with the acceptance rate that was "
                     "measured at the largest K.",
+                    "A verdict is coloured where the measured speed-up says the same for sure.",
                 )
             ),
             Plot(BREAK_EVEN, "Drafting pays where the dashed level lies above the line of its colour."),
@@ -68,10 +69,11 @@ def _rows(
         line = chosen.line(findings, one.workload, max(survival.tokens_per_step))
         measured = next((speed.measured for speed in line if speed.sequences == one.sequences), None)
         words = "pays" if rate > one.theta else "does not pay"
-        if measured is not None and measured.holds(1.0):
-            words = "about even"
-        else:
-            (good if rate > one.theta else bad).add((len(rows), 5))
+        # Coloured where the speed-up that was measured says the same for sure.
+        if rate > one.theta and measured is not None and (measured.low or 0.0) > 1.0:
+            good.add((len(rows), 5))
+        if rate <= one.theta and measured is not None and (measured.high or 2.0) < 1.0:
+            bad.add((len(rows), 5))
         rows.append(
             (
                 name(one.workload),

@@ -119,14 +119,22 @@ def test_without_a_single_crossover_the_verdict_says_so(
     assert Crossover("chat", 4, verdict, None, sure) == found_in(measured(truth, lengths=(0, 4)))
 
 
-def test_a_verdict_that_the_draws_do_not_share_is_not_sure() -> None:
-    """Of measurements that cross just beyond what is asked, those that say `always` are not sure of it."""
-    beyond = Truth(PLAIN, replace(DRAFTS, per_token_s=0.00051), {"chat": CHAT})
-    found = [found_in(measured(beyond, noise=0.05, seed=seed, lengths=(0, 4))) for seed in range(6)]
-    always = [one for one in found if one.verdict is Verdict.PAYS_ALWAYS]
-
-    assert [] != always
-    assert {False} == {one.sure for one in always}
+@pytest.mark.parametrize(
+    ("verdict", "ends", "sure"),
+    [
+        (Verdict.PAYS_ALWAYS, [inf] * 190 + [17.0] * 10, True),  # up to 16, beyond which nobody measured
+        (Verdict.PAYS_ALWAYS, [inf] * 190 + [15.0] * 10, False),
+        (Verdict.NEVER_PAYS, [0.0] * 196 + [2.0] * 4, True),
+        (Verdict.NEVER_PAYS, [0.0] * 190 + [2.0] * 10, False),
+        (Verdict.MIXED, [inf] * 200, None),
+        (Verdict.PAYS_ALWAYS, [], None),
+    ],
+)
+def test_a_verdict_is_sure_when_the_draws_share_it(
+    verdict: Verdict, ends: list[float], sure: bool | None
+) -> None:
+    """With 95 %, over the batches that were measured; without draws it is not known."""
+    assert Crossover("chat", 4, verdict, None, sure) == _crossover("chat", 4, Crossing(verdict), ends, 16)
 
 
 def speed_up(sequences: int, low: float, high: float, length: int = 4, workload: str = "chat") -> SpeedUp:
@@ -154,7 +162,7 @@ def test_a_measured_batch_that_says_otherwise_makes_it_doubtful(found: Crossover
 def test_a_crossover_without_any_bound_is_not_sure() -> None:
     """Draws that lie below all batches and draws beyond them: nothing is known of where it is."""
     assert replace(Crossover("chat", 4, Verdict.PAYS_BELOW, Estimate(5.0), None), sure=False) == _crossover(
-        "chat", 4, Crossing(Verdict.PAYS_BELOW, 5.0), [0.0] * 60 + [4.0] * 60 + [inf] * 60
+        "chat", 4, Crossing(Verdict.PAYS_BELOW, 5.0), [0.0] * 60 + [4.0] * 60 + [inf] * 60, 16
     )
 
 
