@@ -33,6 +33,18 @@ def silent() -> Showing:
     return Showing(Console(quiet=True))
 
 
+def simulated(folder, **plan) -> Asked:
+    """Both engines simulated, with a start for each K."""
+    return Asked(
+        pool(kind="simulated"),
+        pool("plain", "simulated"),
+        replace(TINY, **plan),
+        for_workloads(("chat",)),
+        folder,
+        live=False,
+    )
+
+
 def test_the_engine_has_room_for_the_largest_batch():
     """Held out or not; a larger limit of the user's stays."""
     assert 48 == for_bench(pool(), LARGE, 4, live=False).engine.max_num_seqs
@@ -129,14 +141,7 @@ async def test_one_engine_that_does_not_start_takes_the_other_with_it(tmp_path):
 
 async def test_each_k_has_an_engine_of_its_own_where_it_is_fixed(tmp_path):
     """K = 0 then is left out and told; the facts are those of both engines, with a start and a stop each."""
-    asked = Asked(
-        pool(kind="simulated"),
-        pool("plain", "simulated"),
-        replace(TINY, answer_tokens=8),
-        for_workloads(("chat",)),
-        tmp_path,
-        live=False,
-    )
+    asked = simulated(tmp_path, answer_tokens=8)
     found = await measured(asked, silent())
 
     assert {(Role.SPECULATIVE, 2), (Role.SPECULATIVE, 4), (Role.PLAIN, 0)} == {
@@ -156,14 +161,7 @@ async def test_each_k_has_an_engine_of_its_own_where_it_is_fixed(tmp_path):
 async def test_whole_rounds_are_kept_in_case_an_engine_dies(tmp_path):
     """From the second round of each start on, as a measurement that says that it is not whole."""
     kept: list[Measurement] = []
-    asked = Asked(
-        pool(kind="simulated"),
-        pool("plain", "simulated"),
-        replace(TINY, answer_tokens=8, rounds=3),
-        for_workloads(("chat",)),
-        tmp_path,
-        live=False,
-    )
+    asked = simulated(tmp_path, answer_tokens=8, rounds=3)
     whole = await measured(asked, silent(), kept.append)
 
     assert [4, 6, 10, 12] == [len(one.runs) for one in kept]
@@ -185,14 +183,7 @@ async def test_an_engine_that_is_not_back_after_a_move_costs_only_the_moves_time
         return await start(*given)
 
     monkeypatch.setattr(EngineProcess, "start", third_time_never)
-    asked = Asked(
-        pool(kind="simulated"),
-        pool("plain", "simulated"),
-        replace(TINY, answer_tokens=8),
-        for_workloads(("chat",)),
-        tmp_path,
-        live=False,
-    )
+    asked = simulated(tmp_path, answer_tokens=8)
     found = await measured(asked, silent())
 
     assert 4 == len(found.runs)
