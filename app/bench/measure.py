@@ -40,10 +40,6 @@ class Progress(Protocol):
         """Count a part that was expected to take so long as done."""
 
 
-def _nothing() -> None:
-    return
-
-
 @dataclass(slots=True)
 class Found:
     """What has been measured so far."""
@@ -103,7 +99,7 @@ class Measuring:
             )
         self._prompts = kept
 
-    async def run(self, lengths: Sequence[int], kept: Callable[[], None] = _nothing) -> None:
+    async def run(self, lengths: Sequence[int], kept: Callable[[], object] | None = None) -> None:
         """Measure all rounds with the draft lengths that the speculative engine can have now.
 
         `kept` is called after each round from the second one on, from where ranges can be given.
@@ -125,7 +121,7 @@ class Measuring:
                 self._progress.done(expected_s(pair, self._plan))
             self.found.prefills += await self._prefills.measure(self._prompts, round_)
             self._saturated()
-            if round_ > 0:
+            if kept is not None and round_ > 0:
                 kept()
 
     async def pair(self, pair: Pair, round_: int, table: Sequence[int] | None = None) -> None:

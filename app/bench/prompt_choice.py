@@ -6,13 +6,9 @@ import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import msgspec
-
 from app.bench.prompt import Prompt, PromptsError
-from app.peek import active_parameters
+from app.peek import active_parameters, fields_of
 from deployments.speculation_limits import NOT_UNDER_SPECULATION
-
-_fields = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 def for_both(prompts: Sequence[Prompt], path: Path, say: Callable[[str], None]) -> tuple[Prompt, ...]:
@@ -23,7 +19,8 @@ def for_both(prompts: Sequence[Prompt], path: Path, say: Callable[[str], None]) 
     refused: dict[str, int] = {}
     kept = []
     for prompt in prompts:
-        found = active_parameters(_fields.decode(json.dumps(prompt.body))).intersection(NOT_UNDER_SPECULATION)
+        fields = fields_of(b"application/json", json.dumps(prompt.body).encode())
+        found = active_parameters(fields).intersection(NOT_UNDER_SPECULATION)
         for name in found:
             refused[name] = refused.get(name, 0) + 1
         if not found:

@@ -19,7 +19,7 @@ from autoscaling.profiling.measured import Measurement
 from autoscaling.types import Role
 
 START_S: Final = 45.0  # expected, for the time that is shown
-Keep = Callable[[Measurement], None]
+Keep = Callable[[Measurement], object]
 
 
 async def measured(asked: Asked, showing: Showing, keep: Keep | None = None) -> Measurement:
@@ -83,7 +83,7 @@ async def _rounds(
     for role, engine in engines.items():
         made.runs(role, engine)
     await one.warm_up()
-    await one.run(lengths, lambda: keep(made.unfinished(one.found)) if keep is not None else None)
+    await one.run(lengths, None if keep is None else lambda: keep(made.unfinished(one.found)))
     join(made.found, one.found)
 
 

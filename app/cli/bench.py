@@ -162,11 +162,7 @@ def _measure(asked: Asked, wanted: ServiceSettings, console: Console, out: Path)
     check_machine(wanted.model_copy(update={"port": free_port()}), console)
     prepare_models(wanted, console)
     with Showing(console) as showing:
-        return asyncio.run(_measured(asked, showing, lambda made: _write(out, made)))
-
-
-def _write(out: Path, made: Measurement) -> None:
-    write_measurement(out, made)
+        return asyncio.run(_measured(asked, showing, partial(write_measurement, out)))
 
 
 async def _measured(asked: Asked, showing: Showing, keep: Keep) -> Measurement:

@@ -40,9 +40,9 @@ def what_is_asked(
             plan = replace(plan, workloads=tuple(word for word, _ in counted), long_context=None)
     if concurrency is not None:
         batches = numbers("--concurrency", concurrency, least=1, most=1024)
-        plan = replace(plan, batches=batches, hold_out=tuple(b for b in plan.hold_out if b not in batches))
         # Between those that are fitted: beyond them the fit would be judged by what it cannot know.
-        plan = replace(plan, hold_out=tuple(b for b in plan.hold_out if min(batches) < b < max(batches)))
+        between = tuple(b for b in plan.hold_out if b not in batches and min(batches) < b < max(batches))
+        plan = replace(plan, batches=batches, hold_out=between)
     if lengths is not None:
         plan = replace(plan, lengths=draft_lengths(lengths, most))
     if rounds is not None:

@@ -72,11 +72,11 @@ def crossings(
 
 def doubted(found: Crossover, speed_ups: Sequence[SpeedUp]) -> Crossover:
     """The crossover; not sure where a batch was measured that says otherwise with 95 %."""
-    sides = {
-        one.sequences: one.measured
+    measured = [
+        (one.sequences, one.measured)
         for one in speed_ups
         if (one.workload, one.draft_length) == (found.workload, found.draft_length)
-    }
+    ]
     at = {Verdict.PAYS_ALWAYS: math.inf, Verdict.NEVER_PAYS: 0.0}.get(found.verdict)
     low = high = at
     if found.sequences is not None:
@@ -87,7 +87,7 @@ def doubted(found: Crossover, speed_ups: Sequence[SpeedUp]) -> Crossover:
     against = any(
         (size < low and one.high is not None and one.high < 1.0)
         or (size > high and one.low is not None and one.low > 1.0)
-        for size, one in sides.items()
+        for size, one in measured
     )
     return replace(found, sure=False) if against else found
 

@@ -30,10 +30,6 @@ class Way:
     first: Home  # of interactive requests and the guests
     batch_tokens_per_s: float  # of the guests, and at the second replica
 
-    def goodput(self, tpot_s: float, spread: float = SPREAD) -> float:
-        """Weighted tokens per second of both replicas."""
-        return self.first.interactive_goodput(tpot_s, spread) + self.batch_tokens_per_s
-
 
 def ways(first: Engine, second: Engine, load: Load) -> tuple[Way, ...]:
     """One for each number of guests that is tried."""
