@@ -62,7 +62,7 @@ help:
 	@echo 'make bench-mixed             what classes and backfill add under a mixed load on both pools, on a service of'
 	@echo '                             its own; about 13 min, or 5 with ARGS=--quick'
 	@echo 'make bench-goodput           what one pool and two pools sell on two cores, beside what was predicted;'
-	@echo '                             about 25 min per method, three of them, or 10 in all with ARGS=--quick;'
+	@echo '                             about 40 min per method, two or three of them, or 10 in all with ARGS=--quick;'
 	@echo '                             goes on after an interruption with ARGS="--resume build/goodput.jsonl"'
 	@echo 'make bench-engine            the simulated engine beside real ones, in cells that its profile has not seen;'
 	@echo '                             about 21 min, or 5 with ARGS=--quick; goes on after an interruption with'

@@ -99,11 +99,11 @@ def _peek(path: str, fields: Fields, count: int) -> Peek:
         service_tier=_text("service_tier", _of(fields, "service_tier")),
         max_tokens=limit,
         sequences=count,
-        parameters=_parameters(fields),
+        parameters=active_parameters(fields),
     )
 
 
-def _parameters(fields: Fields) -> frozenset[str]:
+def active_parameters(fields: Fields) -> frozenset[str]:
     """List the parameters that are on: their default values ask for nothing."""
     active = set()
     if (_read(_of(fields, "min_p"), float) or 0.0) > 0.0:

@@ -1,7 +1,7 @@
 """`make bench-goodput`: what one pool and two pools sell on the same two engine slots, beside the prediction.
 
-Starts four engines on two cores, measures a profile for each method, and compares eight conditions.
-About 25 minutes per method; with --quick about 10, which shows that it runs and little more.
+Starts four engines on two cores, measures a profile for each method, and compares sixteen conditions.
+About 40 minutes per method; with --quick about 10, which shows that it runs and little more.
 Every condition is kept in a file at once: an interrupted run goes on with --resume.
 Exit status: 0 all targets hold, 1 a target is missed or the run is void, 2 the machine does not fit.
 """

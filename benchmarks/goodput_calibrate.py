@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from typing import Final, cast
 
 from app.bench.engine_process import BenchEngineError, EngineProcess
+from app.bench.made import facts_of, fingerprint
 from app.bench.measure import Found, Measuring
 from app.bench.plan import Plan
-from app.bench.run import facts_of, fingerprint
 from autoscaling.profiling.analyse import analyse
 from autoscaling.profiling.cost_fit import FitError
 from autoscaling.profiling.homes import Load

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from app.bench.engine_process import BenchEngineError
-from app.bench.run import DETAILED, TABLE
+from app.bench.engine_settings import DETAILED, TABLE
 from autoscaling.types import Capabilities, Role
 from benchmarks.errors import BenchError, UnfitError
 from benchmarks.goodput_plan import MAX_NUM_SEQS, Configuration, Method

@@ -21,6 +21,7 @@ from typing import Any, Final
 
 from filelock import FileLock, Timeout
 
+from deployments.embedded_model import EMBEDDED, ensure_embedded_model
 from deployments.fingerprint import model_fingerprint
 from deployments.model_cache import LOCK_WAIT_S, MANIFEST, SMALL_BYTES, cache_folder
 from deployments.model_fetch import ModelError, sha256_of
@@ -179,17 +180,24 @@ def _alone(cache: Path) -> Iterator[None]:
         ) from error
 
 
+def _say(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Make a draft and print its folder; 2 when it cannot be made."""
     parser = argparse.ArgumentParser(
         prog="python -m deployments.truncated_draft",
         description="Make an untrained draft model from the first layers of a model, and print its folder.",
     )
-    parser.add_argument("model", type=Path, metavar="MODEL", help="folder with config.json and safetensors")
+    parser.add_argument(
+        "model", metavar="MODEL", help="`embedded`, or a folder with config.json and safetensors"
+    )
     parser.add_argument("--layers", type=int, default=LAYERS, help="how many layers (default: %(default)s)")
     given = parser.parse_args(arguments)
     try:
-        folder = truncated_draft(given.model, given.layers)
+        model = ensure_embedded_model(_say) if given.model == EMBEDDED else Path(given.model)
+        folder = truncated_draft(model, given.layers)
     except ModelError as error:
         sys.stderr.write(f"error: {error}\n")
         return 2

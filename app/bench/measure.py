@@ -9,14 +9,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from app.bench.answer import Answer
 from app.bench.batches import Batches
-from app.bench.client import prompt_tokens
 from app.bench.engine_process import EngineProcess
+from app.bench.fitting_prompts import fitting
 from app.bench.plan import LONG_BATCH, Pair, Plan, expected_s, pairs
 from app.bench.prefills import Prefills
 from app.bench.prompts import Prompt, cells_of
@@ -26,7 +26,7 @@ from autoscaling.profiling.measured import Cell, CellRun, PrefillRun, Steps
 from autoscaling.types import Role
 
 SINGLE_ANSWERS: Final = 2  # of a batch of one, one after the other: one text alone says little
-CASE_TOKENS: Final = 8
+FAILED_S: Final = 1.0  # before a batch that failed altogether is sent again: the other engine is timed
 SETTLE_S: Final = 0.1  # after an abort, until nothing of it is left in the engine
 
 
@@ -61,6 +61,7 @@ class Measuring:
         progress: Progress,
         *,
         greedy: bool = False,  # whatever the prompts ask for
+        documents: int = 0,  # that an engine which still runs has read for an earlier measurement
     ) -> None:
         self.found = Found()
         self._engines = engines
@@ -69,7 +70,7 @@ class Measuring:
         self._progress = progress
         self._model = engines[Role.PLAIN].capabilities.models[0]
         self._batches = Batches(self._model, plan.answer_tokens, self.found.errors, greedy=greedy)
-        self._prefills = Prefills(engines, self._batches, plan.prefill_tokens)
+        self._prefills = Prefills(engines, self._batches, plan.prefill_tokens, documents)
         self._most = max(plan.batches + plan.hold_out)
         self._prompt_tokens: dict[str, int] = {}  # the longest that was seen, by workload
 
@@ -87,14 +88,10 @@ class Measuring:
                 self._learn(workload, answers)
 
     async def _leave_out_long(self) -> None:
-        engine = self._engines[Role.PLAIN]
-        most = min(one.capabilities.max_model_len for one in self._engines.values())
-        kept: list[Prompt] = []
-        for prompt in self._prompts:
-            count = await prompt_tokens(engine, self._model, prompt.body.get("messages"))
-            # A case number may come before a prompt that is used again.
-            if count is None or count + CASE_TOKENS + self._plan.answer_tokens <= most:
-                kept.append(prompt)
+        plan, most = self._plan, min(one.capabilities.max_model_len for one in self._engines.values())
+        kept = await fitting(
+            self._engines[Role.PLAIN], self._prompts, plan.all_workloads, most, plan.answer_tokens
+        )
         if len(kept) < len(self._prompts):
             self._cut(
                 f"{len(self._prompts) - len(kept)} of {len(self._prompts)} prompts: with the answer they are "
@@ -102,8 +99,11 @@ class Measuring:
             )
         self._prompts = kept
 
-    async def run(self, lengths: Sequence[int]) -> None:
-        """Measure all rounds with the draft lengths that the speculative engine can have now."""
+    async def run(self, lengths: Sequence[int], kept: Callable[[], object] | None = None) -> None:
+        """Measure all rounds with the draft lengths that the speculative engine can have now.
+
+        `kept` is called after each round from the second one on, from where ranges can be given.
+        """
         began, expected = time.monotonic(), 0.0
         for round_ in range(self._plan.rounds):
             todo = list(pairs(self._plan, round_, lengths))
@@ -121,6 +121,8 @@ class Measuring:
                 self._progress.done(expected_s(pair, self._plan))
             self.found.prefills += await self._prefills.measure(self._prompts, round_)
             self._saturated()
+            if kept is not None and round_ > 0:
+                kept()
 
     async def pair(self, pair: Pair, round_: int, table: Sequence[int] | None = None) -> None:
         """Measure both engines at one cell; a table of draft lengths stands in for the pair's own."""
@@ -188,7 +190,9 @@ class Measuring:
 
     async def _go_on(self, engine: EngineProcess, batch: Sequence[Prompt]) -> None:
         while True:
-            await self._batches.send(engine, batch)
+            answers = await self._batches.send(engine, batch)
+            if not any(answer.ok for answer in answers):
+                await asyncio.sleep(FAILED_S)
 
     def _learn(self, workload: str, answers: Sequence[Answer]) -> None:
         longest = max((answer.prompt_tokens or 0 for answer in answers), default=0)

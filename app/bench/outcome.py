@@ -70,11 +70,16 @@ class Outcome:
                     "sequences": None if one.sequences is None else one.sequences.value,
                     "low": None if one.sequences is None else one.sequences.low,
                     "high": None if one.sequences is None else one.sequences.high,
+                    "sure": one.sure,
                 }
                 for one in found.crossovers
             ],
             "pools": [
-                {"tpotSeconds": one.tpot_s, "answer": one.answer.value, "margin": _finite(one.margin)}
+                {
+                    "tpotSeconds": one.tpot_s,
+                    "answer": one.answer.value if one.kept else None,
+                    "margin": _finite(one.margin) if one.kept else None,
+                }
                 for one in found.pools
             ],
             "policy": [
@@ -98,9 +103,15 @@ def conclude(
     """
     try:
         findings = analyse(measurement, prior, objectives or default_objectives(), None)
+        profile = profile_text(findings)
     except FitError as error:
         raise NothingFoundError(f"nothing can be concluded from this measurement: {error}") from error
-    write_text(folder / PROFILE, profile_text(findings))
+    except ValueError as error:
+        raise NothingFoundError(
+            f"nothing can be concluded from this measurement: {error}\n"
+            "mend: name a measurement.json as `twinpool bench` wrote it, or measure anew"
+        ) from error
+    write_text(folder / PROFILE, profile)
     write_text(folder / HTML, html(findings, price_per_hour))
     try:
         (folder / PLOTS).mkdir(exist_ok=True)

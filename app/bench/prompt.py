@@ -47,6 +47,14 @@ def cells_of(prompts: Sequence[Prompt], workload: str, count: int, first: int) -
     return tuple(_lap(found[at % len(found)], at // len(found)) for at in range(first, first + count))
 
 
+def last_text(prompt: Prompt) -> str:
+    """What its last message that has a text says; empty where none has."""
+    for message in reversed(prompt.body["messages"]):
+        if texts := _texts(message):
+            return "\n".join(texts)
+    return ""
+
+
 def _lap(prompt: Prompt, lap: int) -> Prompt:
     if lap == 0:
         return prompt

@@ -16,8 +16,10 @@ import msgspec
 from app.bench.prompt import Prompt, PromptsError, context_of
 from app.workload.classify import WorkloadClass, classify
 from app.workload.features import read_features
+from autoscaling.profile_file import MOST_CLASSES
 
 MOST_BYTES: Final = 100_000_000
+MOST_KINDS: Final = MOST_CLASSES - 1  # of a profile, which has the mean of all beside them
 MOST_SHOWN: Final = 10  # lines that are named in an error; the others are counted
 CHAT: Final = "/v1/chat/completions"
 # What shapes an answer and is sent as it stands.
@@ -82,6 +84,10 @@ def read_prompts(path: Path, say: Callable[[str], None] = _to_stderr) -> tuple[P
         raise PromptsError("\n".join([*wrong[:MOST_SHOWN], *more]))
     if not found:
         raise PromptsError(f'{path}: there is no prompt in it; write lines such as {{"prompt": "a text"}}')
+    if (kinds := len({prompt.workload for prompt in found})) > MOST_KINDS:
+        raise PromptsError(
+            f"{path}: {kinds} classes, a profile holds at most {MOST_KINDS}: give fewer, wider ones"
+        )
     _tell(path, say, found, dropped, repeated)
     return tuple(found)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from app.bench.built_in import WORKLOADS, built_in, for_workloads
 from app.bench.prompt import CONTEXTS, Context, Prompt, PromptsError, cells_of, context_of
+from app.bench.prompt_choice import for_both
 from app.bench.prompt_file import read_prompts
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "built_in",
     "cells_of",
     "context_of",
+    "for_both",
     "for_workloads",
     "read_prompts",
 ]

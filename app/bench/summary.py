@@ -44,9 +44,12 @@ def _rows(outcome: Outcome) -> Iterator[tuple[str, Text]]:
 
 def pools_words(found: Sequence[PoolPrediction]) -> Iterator[str]:
     """Which pools sell most, once for neighbouring objectives that have the same answer."""
-    for _, same in groupby(found, lambda one: one.answer):
+    for _, same in groupby(found, lambda one: one.answer if one.kept else None):
         run = list(same)
         first, last = f"{1000 * run[0].tpot_s:g}", f"{1000 * run[-1].tpot_s:g}"
+        if not run[0].kept:
+            yield f"{_span(first, last)} ms per token: no replica keeps that"
+            continue
         margins = sorted({f"{one.margin:.2f}" for one in run if math.isfinite(one.margin)}, key=float)
         beside = f", {_span(margins[0], margins[-1])} times the next best" if margins else ""
         yield f"{_span(first, last)} ms per token: {run[0].answer.value.replace('_', ' ')}{beside}"
@@ -65,16 +68,17 @@ def crossovers_words(found: Sequence[Crossover]) -> Iterator[str]:
 
 
 def crossover_words(one: Crossover) -> str:
-    """Up to which batch drafts pay."""
+    """Up to which batch drafts pay, by the cost models."""
+    doubt = ", which the rounds do not agree on" if one.sure is False else ""
     match one.verdict:
         case Verdict.PAYS_ALWAYS:
-            return "at every batch that was measured"
+            return f"at every batch that was measured{doubt}"
         case Verdict.NEVER_PAYS:
-            return "at no batch that was measured"
+            return f"at no batch that was measured{doubt}"
         case Verdict.MIXED:
             return "at some batches and not at others; see the report"
         case Verdict.PAYS_BELOW:
-            return f"below {_interval(one.sequences)} sequences"
+            return f"below {_interval(one.sequences)} sequences{doubt}"
 
 
 def fit_words(fit: Fit) -> str:

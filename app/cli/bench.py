@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import sys
 from functools import partial
@@ -12,11 +13,13 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 from rich.console import Console
 
+from app.bench.asked import Asked
 from app.bench.engine_process import BenchEngineError
 from app.bench.progress import Showing
-from app.bench.prompts import PromptsError, read_prompts
-from app.bench.run import Asked, measured
+from app.bench.prompts import PromptsError, for_both, read_prompts
+from app.bench.run import Keep, measured
 from app.bench.store import (
+    MEASUREMENT,
     StoreError,
     new_folder,
     prepare_folder,
@@ -103,6 +106,8 @@ def bench(
     # What programs read is alone on standard output.
     console = Console(stderr=wanted_json, highlight=False, soft_wrap=True)
     try:
+        if accelerator_hour_price is not None and not math.isfinite(accelerator_hour_price):
+            raise BadOptionError("--accelerator-hour-price: give a number")
         former = None if prior is None else read_prior(prior)
         if again is not None:
             nothing_to_measure(
@@ -112,7 +117,7 @@ def bench(
                     "--concurrency": concurrency,
                     "--lengths": lengths,
                     "--rounds": rounds,
-                    "--live-k or --restart-k": live,
+                    "--live-k or --no-live-k": live,
                     "--engine": engine,
                     "--model": model,
                     "--speculation": speculation,
@@ -120,18 +125,21 @@ def bench(
                 }
             )
             found = read_measurement(again)
-            out = out or (again if again.is_dir() else again.parent)
-            prepare_folder(out, anew=False)
+            beside = again if again.is_dir() else again.parent
+            out = out or beside
+            elsewhere = out.absolute() != beside.absolute()
+            prepare_folder(out, anew=elsewhere)
+            if elsewhere:
+                write_measurement(out, found)  # the report speaks of the file beside it
         else:
             options = Options(engine=engine, model=model, speculation=speculation, settings=settings)
             wanted = load(options)
-            given = (
-                read_prompts(prompts, partial(console.print, markup=False)) if prompts is not None else None
-            )
+            tell = partial(_tell, console)
+            given = None if prompts is None else for_both(read_prompts(prompts, tell), prompts, tell)
             out = out or new_folder()
             asked = what_is_asked(wanted, given, live, out, quick, concurrency, lengths, rounds)
             prepare_folder(out, anew=True)
-            found = _measure(asked, wanted, console)
+            found = _measure(asked, wanted, console, out)
             write_measurement(out, found)
         outcome = conclude(found, out, former, accelerator_hour_price)
     except (BadOptionError, SettingsError, PromptsError, StoreError, CannotServe) as error:
@@ -139,28 +147,34 @@ def bench(
     except NothingFoundError as error:
         _fail(error, "name smaller batches with --concurrency, and run `twinpool bench` again")
     except BenchEngineError as error:
-        _fail(error, f"see the engines' logs in {out}, then run `twinpool bench` again")
+        _fail(error, f"see the engines' logs in {out}, then run `twinpool bench` again{_kept(out)}")
     except KeyboardInterrupt:
+        if words := _kept(out):
+            print(printable(words.removeprefix("; ")), file=sys.stderr)
         raise typer.Exit(INTERRUPTED) from None
     _show(outcome, console, wanted_json)
     raise typer.Exit(outcome.exit_code)
 
 
-def _measure(asked: Asked, wanted: ServiceSettings, console: Console) -> Measurement:
+def _measure(asked: Asked, wanted: ServiceSettings, console: Console, out: Path) -> Measurement:
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     _tell_of_service(console)
     check_machine(wanted.model_copy(update={"port": free_port()}), console)
     prepare_models(wanted, console)
     with Showing(console) as showing:
-        return asyncio.run(_measured(asked, showing))
+        return asyncio.run(_measured(asked, showing, partial(write_measurement, out)))
 
 
-async def _measured(asked: Asked, showing: Showing) -> Measurement:
+async def _measured(asked: Asked, showing: Showing, keep: Keep) -> Measurement:
     ticking = asyncio.create_task(showing.ticking())
     try:
-        return await measured(asked, showing)
+        return await measured(asked, showing, keep)
     finally:
         ticking.cancel()
+
+
+def _tell(console: Console, text: str) -> None:
+    console.print(printable(text), markup=False)
 
 
 def _tell_of_service(console: Console) -> None:
@@ -176,6 +190,13 @@ def _tell_of_service(console: Console) -> None:
         style="yellow",
         markup=False,
     )
+
+
+def _kept(out: Path | None) -> str:
+    """What becomes of a measurement that broke off; empty where nothing of it was kept."""
+    if out is None or not (out / MEASUREMENT).exists():
+        return ""
+    return f"; its whole rounds are kept, and `twinpool bench --from {out}` concludes from them"
 
 
 def _fail(error: Exception, mend: str) -> NoReturn:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from app.bench.asked import Asked
 from app.bench.plan import QUICK, Plan, full
 from app.bench.prompts import Prompt, for_workloads
-from app.bench.run import Asked
 from deployments.local_config import ServiceSettings
 
 FULL_WORKLOADS = ("chat", "copy", "code", "math", "translate", "grounded", "chat-long", "copy-long")
@@ -33,12 +34,15 @@ def what_is_asked(
     words = FULL_WORKLOADS if given is None else tuple(sorted({one.workload for one in given}))
     plan: Plan = QUICK if quick else full(most, words)
     if quick:
-        plan = replace(plan, lengths=quick_lengths(plan.lengths, most))
-        plan = plan if given is None else replace(plan, workloads=words[:2], long_context=None)
+        plan = replace(plan, lengths=quick_lengths(most))
+        if given is not None:
+            counted = Counter(one.workload for one in given).most_common(2)
+            plan = replace(plan, workloads=tuple(word for word, _ in counted), long_context=None)
     if concurrency is not None:
         batches = numbers("--concurrency", concurrency, least=1, most=1024)
-        plan = replace(plan, batches=batches, hold_out=tuple(b for b in plan.hold_out if b not in batches))
-        plan = replace(plan, hold_out=tuple(b for b in plan.hold_out if b < max(batches)))
+        # Between those that are fitted: beyond them the fit would be judged by what it cannot know.
+        between = tuple(b for b in plan.hold_out if b not in batches and min(batches) < b < max(batches))
+        plan = replace(plan, batches=batches, hold_out=between)
     if lengths is not None:
         plan = replace(plan, lengths=draft_lengths(lengths, most))
     if rounds is not None:
@@ -85,9 +89,9 @@ def draft_lengths(text: str, most: int) -> tuple[int, ...]:
     return found
 
 
-def quick_lengths(wanted: Sequence[int], most: int) -> tuple[int, ...]:
-    """The draft lengths of a quick measurement, those above the engine's largest cut to that."""
-    return tuple(sorted({min(length, most) for length in wanted}))
+def quick_lengths(most: int) -> tuple[int, ...]:
+    """The draft lengths of a quick measurement: none, half of the engine's largest, and that."""
+    return tuple(sorted({0, max(1, most // 2), most}))
 
 
 def nothing_to_measure(given: Mapping[str, object | None]) -> None:

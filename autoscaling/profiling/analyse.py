@@ -9,16 +9,19 @@ from typing import Final
 from autoscaling.goodput import break_even
 from autoscaling.profiling.capacities import capacities
 from autoscaling.profiling.cost_fit import fit
-from autoscaling.profiling.crossings import crossings
+from autoscaling.profiling.crossings import crossings, doubted
 from autoscaling.profiling.findings import BreakEven, Findings, Fit, PoolPrediction
 from autoscaling.profiling.gains import (
     MEAN,
+    NO_DRAFTS,
     Gain,
     cost_at,
     drafting_by_length,
+    drafts_nothing,
     gains_of,
     steps_of,
     survivals_of,
+    workloads_of,
 )
 from autoscaling.profiling.homes import Engine, Load, plain_engine
 from autoscaling.profiling.losses import drafting_s, kv_loss
@@ -59,18 +62,24 @@ def analyse(
             names = f"{', '.join(known[:-1])} or {known[-1]}" if known[1:] else known[0]
             raise ValueError(f"no prompts of kind {kind!r} were measured: name {names}")
     longest = costs[Role.SPECULATIVE].draft_length
-    gains = {name: _priced(gains_of(drafting_by_length(measurement, name)), longest) for name in survivals}
+    idle = drafts_nothing(measurement)
+    gains = {
+        name: _priced(gains_of(drafting_by_length(measurement, name)), longest, idle=idle)
+        for name in survivals
+    }
     contexts = {name: _context(measurement, name) for name in survivals}
     context = contexts[MEAN]
     engines = {one.role: one for one in measurement.engines}
     largest = max((run.cell.sequences for run in measurement.runs), default=1)
     most = {role: engines[role].max_num_seqs if role in engines else largest for role in Role}
     table = draft_table(costs[Role.SPECULATIVE], gains[MEAN], context, most[Role.SPECULATIVE])
+    compared = speed_ups(measurement, survivals, gains, fits)
+    crossed = crossings(measurement, tuple(survivals), gains, fits, contexts, prior)
     pools: tuple[PoolPrediction, ...] = ()
     if all(one.accepted for one in fits.values()):
         asked = load or default_load(measurement, costs[Role.PLAIN], context)
         first, second = (
-            _priced(gains_of(drafting_by_length(measurement, *kinds)), longest)
+            _priced(gains_of(drafting_by_length(measurement, *kinds)), longest, idle=idle)
             for kinds in (interactive, batch)
         )
         pools = _pools(fits, most, first, second, asked)
@@ -78,9 +87,9 @@ def analyse(
         measurement=measurement,
         fits=fits,
         survivals=survivals,
-        speed_ups=speed_ups(measurement, survivals, gains, fits),
-        crossovers=crossings(measurement, tuple(survivals), gains, fits, contexts, prior),
-        break_evens=_break_evens(measurement, costs, gains[MEAN], context),
+        speed_ups=compared,
+        crossovers=tuple(doubted(one, compared) for one in crossed),
+        break_evens=_break_evens(measurement, costs, gains, contexts),
         capacities=capacities(costs, gains[MEAN], context, engines),
         frontier=frontier(measurement, survivals),
         k0_tax=k0_tax(measurement),
@@ -90,7 +99,7 @@ def analyse(
         table=table,
         policy=policy_values(fits, gains[MEAN], table, context, objectives, most),
         pools=pools,
-        notes=tuple(notes(measurement, survivals, fits)),
+        notes=tuple(notes(measurement, survivals, fits, prior=prior is not None)),
     )
 
 
@@ -111,9 +120,10 @@ def default_load(measurement: Measurement, plain: StepCost, context: float) -> L
     )
 
 
-def _priced(gains: Mapping[int, Gain], longest: int) -> dict[int, Gain]:
-    """Those of which steps were fitted: what a longer draft costs is not known."""
-    return {length: gain for length, gain in gains.items() if length <= longest}
+def _priced(gains: Mapping[int, Gain], longest: int, *, idle: bool) -> dict[int, Gain]:
+    """Those of which steps were fitted: what a longer draft costs, or none at all, is not known."""
+    found = {length: gain for length, gain in gains.items() if length <= longest and (idle or length > 0)}
+    return found or {0: NO_DRAFTS}
 
 
 def _context(measurement: Measurement, name: str) -> float:
@@ -127,17 +137,28 @@ def _context(measurement: Measurement, name: str) -> float:
 
 
 def _break_evens(
-    measurement: Measurement, costs: Mapping[Role, StepCost], gains: Mapping[int, Gain], context: float
+    measurement: Measurement,
+    costs: Mapping[Role, StepCost],
+    gains: Mapping[str, Mapping[int, Gain]],
+    contexts: Mapping[str, float],
 ) -> tuple[BreakEven, ...]:
-    """At each batch that was measured and the largest K; empty where nothing was drafted."""
-    length = max(gains)
-    if length == 0 or gains[length].drafted <= 0:
-        return ()
-    cost = cost_at(costs[Role.SPECULATIVE], length, gains[length])
-    sizes = sorted({run.cell.sequences for run in measurement.runs})
-    return tuple(
-        BreakEven(size, context, break_even(cost, costs[Role.PLAIN], size, context, length)) for size in sizes
-    )
+    """Of each kind of prompts at the batches that it was measured at, and the largest K.
+
+    Kinds for which nothing was drafted are left out.
+    """
+    found = []
+    for name in workloads_of(measurement):
+        length = max(gains[name])
+        gain = gains[name][length]
+        if length == 0 or gain.drafted <= 0:
+            continue
+        cost, context = cost_at(costs[Role.SPECULATIVE], length, gain), contexts[name]
+        sizes = {run.cell.sequences for run in measurement.runs if run.cell.workload == name}
+        found += [
+            BreakEven(name, size, context, break_even(cost, costs[Role.PLAIN], size, context, length))
+            for size in sorted(sizes)
+        ]
+    return tuple(found)
 
 
 def _pools(

@@ -52,7 +52,9 @@ class Columns:
         """The prices that come closest to the rows, by relative errors."""
         scales = np.array(self.scales)
         pull = (self.pull * len(rows)) ** 0.5
-        targets = pull * np.array([self.prior.get(name, 0.0) for name in self.names]) * scales
+        # No price is more than the whole step, whatever other machine or model the prior is of.
+        wanted = np.minimum(1.0, np.array([self.prior.get(name, 0.0) for name in self.names]) * scales)
+        targets = pull * wanted
         system = np.vstack([_matrix(rows, self.names, self.hinge) / scales, pull * np.eye(len(scales))])
         solution, _ = nnls(system, np.concatenate([np.ones(len(rows)), targets]))
         prices = dict(zip(self.names, (float(price) for price in solution / scales), strict=True))

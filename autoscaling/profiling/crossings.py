@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
 from autoscaling.goodput import Crossing, crossover
 from autoscaling.profiling.cost_fit import resampled
-from autoscaling.profiling.findings import Crossover, Estimate, Fit, Verdict
-from autoscaling.profiling.gains import Gain, cost_at, drafting_by_length, gains_of
+from autoscaling.profiling.findings import Crossover, Estimate, Fit, SpeedUp, Verdict
+from autoscaling.profiling.gains import MEAN, Gain, cost_at, drafting_by_length, gains_of
 from autoscaling.profiling.measured import Drafting, Measurement
 from autoscaling.routing_rules import StepCost
 from autoscaling.types import Role
@@ -56,6 +56,9 @@ def crossings(
     found = []
     for name in names:
         drafting = drafting_by_length(measurement, name)
+        top = max(
+            (run.cell.sequences for run in measurement.runs if name in (MEAN, run.cell.workload)), default=1
+        )
         for length, gain in gains[name].items():
             if length == 0:
                 continue
@@ -63,8 +66,30 @@ def crossings(
             costs = fits[Role.SPECULATIVE].cost, fits[Role.PLAIN].cost
             crossing = _crossing(*costs, gain, length, context, most)
             ends = _drawn(draws, drafting[length], length, context, most, rng)
-            found.append(_crossover(name, length, crossing, ends))
+            found.append(_crossover(name, length, crossing, ends, top))
     return tuple(found)
+
+
+def doubted(found: Crossover, speed_ups: Sequence[SpeedUp]) -> Crossover:
+    """The crossover; not sure where a batch was measured that says otherwise with 95 %."""
+    measured = [
+        (one.sequences, one.measured)
+        for one in speed_ups
+        if (one.workload, one.draft_length) == (found.workload, found.draft_length)
+    ]
+    at = {Verdict.PAYS_ALWAYS: math.inf, Verdict.NEVER_PAYS: 0.0}.get(found.verdict)
+    low = high = at
+    if found.sequences is not None:
+        low = found.sequences.value if found.sequences.low is None else found.sequences.low
+        high = found.sequences.value if found.sequences.high is None else found.sequences.high
+    if low is None or high is None:
+        return found
+    against = any(
+        (size < low and one.high is not None and one.high < 1.0)
+        or (size > high and one.low is not None and one.low > 1.0)
+        for size, one in measured
+    )
+    return replace(found, sure=False) if against else found
 
 
 def largest_asked(measurement: Measurement) -> int:
@@ -134,13 +159,17 @@ def _drawn(
     return found
 
 
-def _crossover(name: str, length: int, crossing: Crossing, ends: Sequence[float]) -> Crossover:
-    """With bounds where most draws say something; one that lies beyond all batches is open, None."""
-    if crossing.at is None:
-        return Crossover(name, length, crossing.kind, None)
+def _crossover(name: str, length: int, crossing: Crossing, ends: Sequence[float], top: int) -> Crossover:
+    """With bounds where most draws say something; one that lies beyond all batches is open, None.
+
+    That it always pays is said of the batches that were measured, up to `top`.
+    """
     if len(ends) < RESAMPLES // 2:
-        return Crossover(name, length, crossing.kind, Estimate(crossing.at))
+        return Crossover(name, length, crossing.kind, None if crossing.at is None else Estimate(crossing.at))
     low, high = (float(np.quantile(ends, share, method="nearest")) for share in (OUTSIDE, 1 - OUTSIDE))
+    if crossing.at is None:
+        sure = {Verdict.PAYS_ALWAYS: low >= top, Verdict.NEVER_PAYS: high == 0.0}
+        return Crossover(name, length, crossing.kind, None, sure.get(crossing.kind))
     return Crossover(
         name,
         length,
@@ -150,4 +179,5 @@ def _crossover(name: str, length: int, crossing: Crossing, ends: Sequence[float]
             None if low == 0.0 else min(low, crossing.at),
             None if math.isinf(high) else max(high, crossing.at),
         ),
+        sure=low > 0.0 or not math.isinf(high),
     )

@@ -88,12 +88,14 @@ class Crossover:
     draft_length: int
     verdict: Verdict
     sequences: Estimate | None  # None unless there is one
+    sure: bool | None = None  # whether draws of the rounds and every measured batch agree; None: unknown
 
 
 @dataclass(frozen=True, slots=True)
 class BreakEven:
-    """Theta*: the acceptance rate above which drafting pays at a batch; 1 or more: none can."""
+    """Theta*: the acceptance rate above which the largest K pays at a batch; 1 or more: none can."""
 
+    workload: str
     sequences: int
     context_tokens: float
     theta: float
@@ -149,6 +151,12 @@ class PoolPrediction:
     goodput: Mapping[PoolAnswer, float]  # weighted tokens per second of two replicas
     answer: PoolAnswer
     margin: float  # the answer's goodput over that of the best other kind of configuration
+    in_time: float = 1.0  # share of the interactive tokens that the best configuration for them has in time
+
+    @property
+    def kept(self) -> bool:
+        """Whether any configuration has half of the interactive tokens in time; else there is no answer."""
+        return self.in_time >= 0.5
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,6 +61,14 @@ def gains_of(drafting: Mapping[int, Sequence[Drafting]]) -> dict[int, Gain]:
     return found
 
 
+def drafts_nothing(measurement: Measurement) -> bool:
+    """Whether the speculative engine was measured at K = 0; what that costs follows from nothing else."""
+    return any(
+        run.cell.engine is Role.SPECULATIVE and run.cell.draft_length == 0 and steps_of(run) is not None
+        for run in measurement.runs
+    )
+
+
 def cost_at(cost: StepCost, length: int, gain: Gain) -> StepCost:
     """The cost with K in force for prompts for which so much is drafted."""
     return replace(cost, draft_length=length, drafted=gain.drafted)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from autoscaling.profiling.findings import Fit, Survival
-from autoscaling.profiling.gains import MEAN
+from autoscaling.profiling.gains import MEAN, drafts_nothing
 from autoscaling.profiling.measured import Measurement
 from autoscaling.types import Role
 
@@ -30,9 +30,13 @@ def regime(acceptance_rate: float) -> str:
 
 
 def notes(
-    measurement: Measurement, survivals: Mapping[str, Survival], fits: Mapping[Role, Fit]
+    measurement: Measurement,
+    survivals: Mapping[str, Survival],
+    fits: Mapping[Role, Fit],
+    *,
+    prior: bool = False,
 ) -> Iterator[str]:
-    """One sentence each."""
+    """One sentence each; `prior` says whether the fits began from a former profile."""
     if measurement.synthetic_acceptance:
         yield (
             "The acceptance was prescribed (synthetic): it is no property of the drafter, and the answers "
@@ -54,6 +58,13 @@ def notes(
             "The rule of thumb is orientation only: the rate falls when K grows though drafts are as good, "
             "and no such line knows batch or cost; the break-even does."
         )
+    if any(max(survival.tokens_per_step) > 0 for survival in survivals.values()) and not drafts_nothing(
+        measurement
+    ):
+        yield (
+            "K = 0 was not measured on the speculative engine: its K table and one speculative pool are "
+            "judged without it, and what it costs when it drafts nothing is not known."
+        )
     for fit in fits.values():
         if not fit.accepted:
             yield f"The cost model of the {fit.role} engine is not relied on: {fit.refused_because}."
@@ -62,5 +73,7 @@ def notes(
                 f"The cost model of the {fit.role} engine is not checked on batches that it has not seen: "
                 "none were held out of the fit."
             )
+    if prior:
+        yield "The fits began from a former profile: prices that this measurement hardly shows are near its."
     if not all(fit.accepted for fit in fits.values()):
         yield "Without both cost models nothing is predicted about one pool or two."

@@ -50,7 +50,7 @@ def profile_text(findings: Findings) -> str:
                 "stop": _longest(facts.stop_s for facts in made.engines),
             }
         ),
-        "twoPools": [_answer(one) for one in sorted(findings.pools, key=lambda one: one.tpot_s)],
+        "twoPools": [_answer(one) for one in sorted(findings.pools, key=lambda one: one.tpot_s) if one.kept],
     }
     try:
         text = json.dumps(tree, indent=2, ensure_ascii=False, allow_nan=False) + "\n"

@@ -41,7 +41,8 @@ def speed_ups(
         if length == 0 or estimate is None or gain is None:
             continue
         context = statistics.fmean(steps.context_tokens for steps, _ in pairs) / sequences
-        parts = losses(costs, sequences, context, length, gain)
+        # Without K = 0 nothing tells what drafting costs from what the engine costs that could draft.
+        parts = losses(costs, sequences, context, length, gain) if 0 in gains[workload] else None
         found.append(
             SpeedUp(
                 workload=workload,

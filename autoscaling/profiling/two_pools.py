@@ -30,10 +30,6 @@ class Way:
     first: Home  # of interactive requests and the guests
     batch_tokens_per_s: float  # of the guests, and at the second replica
 
-    def goodput(self, tpot_s: float, spread: float = SPREAD) -> float:
-        """Weighted tokens per second of both replicas."""
-        return self.first.interactive_goodput(tpot_s, spread) + self.batch_tokens_per_s
-
 
 def ways(first: Engine, second: Engine, load: Load) -> tuple[Way, ...]:
     """One for each number of guests that is tried."""
@@ -68,18 +64,22 @@ def predict_grid(
         PoolAnswer.ONE_SPECULATIVE: ways(speculative, speculative, load),
         PoolAnswer.TWO_POOLS: ways(speculative, plain, load),
     }
-    return tuple(
-        _prediction(
-            tpot_s,
-            {answer: max(way.goodput(tpot_s, spread) for way in some) for answer, some in homes.items()},
-        )
-        for tpot_s in grid
-    )
+    offered = load.interactive_weight * load.interactive_per_s * load.interactive_answer_tokens
+    found = []
+    for tpot_s in grid:
+        sold = {
+            answer: [(way.first.interactive_goodput(tpot_s, spread), way.batch_tokens_per_s) for way in some]
+            for answer, some in homes.items()
+        }
+        goodput = {answer: max(sum(both) for both in some) for answer, some in sold.items()}
+        in_time = max(interactive for some in sold.values() for interactive, _ in some)
+        found.append(_prediction(tpot_s, goodput, in_time / offered if offered > 0 else 1.0))
+    return tuple(found)
 
 
-def _prediction(tpot_s: float, goodput: dict[PoolAnswer, float]) -> PoolPrediction:
+def _prediction(tpot_s: float, goodput: dict[PoolAnswer, float], in_time: float) -> PoolPrediction:
     best = max(goodput.values())
     answer = next(one for one in SIMPLEST_FIRST if goodput[one] * (1 + TIE) >= best)
     others = max(value for one, value in goodput.items() if one is not answer)
     margin = goodput[answer] / others if others > 0 else math.inf
-    return PoolPrediction(tpot_s=tpot_s, goodput=goodput, answer=answer, margin=margin)
+    return PoolPrediction(tpot_s, goodput, answer, margin, in_time)

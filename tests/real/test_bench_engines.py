@@ -15,10 +15,10 @@ import pytest
 
 from app.bench.client import ask
 from app.bench.engine_process import BenchEngineError, EngineProcess
+from app.bench.engine_settings import cores, for_bench
 from app.bench.measure import Measuring
 from app.bench.plan import Pair, Plan
 from app.bench.prompts import built_in, cells_of
-from app.bench.run import cores, for_bench
 from autoscaling.profiling.measured import CellRun
 from autoscaling.types import Role
 from deployments.embedded_model import ensure_embedded_model

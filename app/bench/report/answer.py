@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 
 from app.bench.report import chosen
 from app.report.blocks import Block, Caution, Code, Heading, Points, Section, Table, Text
@@ -29,8 +30,9 @@ def answer(findings: Findings) -> Section:
             Caution(
                 (
                     f"The cost model{whose} is not good enough to act on.",
-                    "What was measured stands; what is predicted below (pools, capacities, what to set) "
-                    "may be far off, and a service that reads this profile keeps its unmeasured limits.",
+                    "What was measured stands; what is predicted (where both engines are equally fast, "
+                    "pools, capacities, what to set) may be far off, and a service that reads this profile "
+                    "keeps its unmeasured limits.",
                 )
             )
         )
@@ -47,20 +49,43 @@ def answer(findings: Findings) -> Section:
 def _headline(findings: Findings) -> tuple[str, ...]:
     """By the K that pays furthest, since K is ours to set."""
     far = [chosen.furthest(findings, workload) for workload in chosen.workloads(findings)]
-    found = {kind: [one for one in far if one is not None and one.verdict is kind] for kind in Verdict}
-    most = sequences(max(chosen.batches(findings), default=0))
+    known = [one for one in far if one is not None and one.sure is not False]
+    found = {kind: [one for one in known if one.verdict is kind] for kind in Verdict}
     names = {kind: joined([name(one.workload) for one in of_kind]) for kind, of_kind in found.items()}
-    below = joined([_up_to(one) for one in found[Verdict.PAYS_BELOW]])
+    doubtful = joined([name(one.workload) for one in far if one is not None and one.sure is False])
+    below = [one for one in found[Verdict.PAYS_BELOW] if not _may_never(one)]
+    perhaps = [one for one in found[Verdict.PAYS_BELOW] if _may_never(one)]
     parts = (
-        (below, "pays for {}"),
-        (names[Verdict.PAYS_ALWAYS], f"pays for {{}} at every batch that was measured, up to {most}"),
+        (joined([_up_to(one) for one in below]), "pays for {}"),
+        (_everywhere(findings, found[Verdict.PAYS_ALWAYS]), "pays for {}"),
+        (joined([_up_to(one) for one in perhaps]), "may pay for {}"),
         (names[Verdict.MIXED], "pays for {} at some batches and not at others"),
         (names[Verdict.NEVER_PAYS], "does not pay for {} at any batch that was measured"),
+        (doubtful, "may or may not pay for {}: the rounds do not agree on it"),
     )
     said = [words.format(who) for who, words in parts if who]
     if not said:
         return ("Whether speculation pays was not measured.",)
     return (f"Speculation {said[0]}.", *(f"It {words}." for words in said[1:]))
+
+
+def _everywhere(findings: Findings, found: Sequence[Crossover]) -> str:
+    """Kinds for which it pays at all their batches, and how far those go, which may differ."""
+    largest: dict[int, list[str]] = {}
+    for one in found:
+        sizes = [speed.sequences for speed in findings.speed_ups if speed.workload == one.workload]
+        largest.setdefault(max(sizes, default=0), []).append(name(one.workload))
+    if len(largest) == 1:
+        ((most, names),) = largest.items()
+        return f"{joined(names)} at every batch that was measured, up to {sequences(most)}"
+    each = [f"{one} (up to {sequences(most)})" for most, names in largest.items() for one in names]
+    return f"{joined(each)} at every batch that was measured" if each else ""
+
+
+def _may_never(one: Crossover) -> bool:
+    """Whether it may well lie below a single sequence, where it never pays."""
+    found = one.sequences
+    return found is not None and found.low is None and found.high is not None
 
 
 def _up_to(one: Crossover) -> str:
@@ -84,7 +109,8 @@ def _workload(findings: Findings, workload: str) -> tuple[str, ...]:
     ]
     found, far = chosen.crossover(findings, workload, best), chosen.furthest(findings, workload)
     if found is not None and found.sequences is not None:
-        said.append(f"Both engines are equally fast at {with_bounds(found.sequences)} sequences.")
+        doubt = ", but the rounds do not agree on it" if found.sure is False else ""
+        said.append(f"Both engines are equally fast at {with_bounds(found.sequences)} sequences{doubt}.")
     if found is None or far is None or chosen.reach(far)[:2] <= chosen.reach(found)[:2]:
         return tuple(said)
     if far.sequences is not None:
@@ -99,8 +125,16 @@ def _workload(findings: Findings, workload: str) -> tuple[str, ...]:
 def _pools(findings: Findings) -> list[Block]:
     if not findings.pools:
         return [Text(("Whether a second pool pays could not be predicted from this measurement.",))]
-    pools = sorted(findings.pools, key=lambda one: one.tpot_s)
+    pools = sorted((one for one in findings.pools if one.kept), key=lambda one: one.tpot_s)
+    broken = joined([objective(one.tpot_s) for one in findings.pools if not one.kept])
     said = []
+    if broken:
+        said.append(
+            f"A promised time per output token of {broken} is kept by no configuration for half of the "
+            "interactive tokens: nothing is recommended for it."
+        )
+    if not pools:
+        return [Text(tuple(said))]
     for kind in PoolAnswer:
         at = [one for one in pools if one.answer is kind]
         if not at:
@@ -110,7 +144,8 @@ def _pools(findings: Findings) -> list[Block]:
             where = joined([f"{objective(one.tpot_s)} ({_margin(one)})" for one in at])
             said.append(f"{which} are the better choice at a promised time per output token of {where}.")
         elif len(at) == len(pools) > 1:
-            said.append(f"{which} is enough at every promised time per output token below.")
+            others = " other" if broken else ""
+            said.append(f"{which} is enough at every{others} promised time per output token below.")
         else:
             where = joined([objective(one.tpot_s) for one in at])
             said.append(f"{which} is enough at a promised time per output token of {where}.")

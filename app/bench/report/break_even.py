@@ -16,55 +16,76 @@ def break_even(findings: Findings) -> Section:
     """Section 7."""
     blocks: list[Block] = []
     if findings.break_evens:
-        names = [
-            workload
-            for workload in chosen.workloads(findings)
-            if workload in findings.survivals and findings.survivals[workload].acceptance_rate is not None
-        ]
-        rates = {workload: findings.survivals[workload].acceptance_rate or 0.0 for workload in names}
-        points = sorted(findings.break_evens, key=lambda one: one.sequences)
-        rows: list[tuple[str, ...]] = []
-        good: set[tuple[int, int]] = set()
-        bad: set[tuple[int, int]] = set()
-        for row, one in enumerate(points):
-            for column, workload in enumerate(names, start=3):
-                (good if rates[workload] > one.theta else bad).add((row, column))
-            needed = share(one.theta) if one.theta < 1 else f"{share(one.theta)}: none is enough"
-            pays = ("pays" if rates[workload] > one.theta else "does not pay" for workload in names)
-            rows.append((count(one.sequences), count(one.context_tokens), needed, *pays))
+        rows, good, bad = _rows(findings)
         head = (
+            "prompts",
             "B",
             "context tokens of each",
             "needed",
-            *(f"{name(workload)}: {share(rates[workload])}" for workload in names),
+            "measured",
+            "so it",
+            "measured speed-up",
         )
         blocks += [
             Text(
                 (
                     "A draft token pays when it is accepted more often than its price: the time that it "
-                    "adds to a "
-                    "step, in plain steps.",
-                    "This break-even acceptance depends on how many sequences share the step and on how "
-                    "long their "
-                    "contexts are, so one threshold for all loads cannot be right.",
+                    "adds to a step, in plain steps.",
+                    "This break-even acceptance depends on how many sequences share the step, on how long "
+                    "their contexts are, and on how much is drafted for these prompts, so one threshold for "
+                    "all loads cannot be right.",
                     "It is computed by the cost model, and compared with the acceptance rate that was "
-                    "measured at "
-                    "the largest K.",
+                    "measured at the largest K.",
+                    "A verdict is coloured where the measured speed-up says the same for sure.",
                 )
             ),
-            Plot(BREAK_EVEN, "Drafting pays where the measured level lies above the black line."),
+            Plot(BREAK_EVEN, "Drafting pays where the dashed level lies above the line of its colour."),
             Table(
                 "Acceptance needed against acceptance measured",
                 head,
-                tuple(rows),
-                frozenset(range(3, len(head))),
-                frozenset(good),
-                frozenset(bad),
+                rows,
+                frozenset({0, 5}),
+                good,
+                bad,
             ),
         ]
     else:
         blocks.append(Text((f"Break-even acceptance: {NOT_MEASURED}.",)))
     return Section("break-even", "When a draft pays", [*blocks, *formulas(findings)])
+
+
+def _rows(
+    findings: Findings,
+) -> tuple[tuple[tuple[str, ...], ...], frozenset[tuple[int, int]], frozenset[tuple[int, int]]]:
+    """Of each kind of prompts by growing batch; cells that are good, and bad."""
+    rows: list[tuple[str, ...]] = []
+    good: set[tuple[int, int]] = set()
+    bad: set[tuple[int, int]] = set()
+    for one in findings.break_evens:
+        survival = findings.survivals.get(one.workload)
+        rate = None if survival is None else survival.acceptance_rate
+        if survival is None or rate is None:
+            continue
+        line = chosen.line(findings, one.workload, max(survival.tokens_per_step))
+        measured = next((speed.measured for speed in line if speed.sequences == one.sequences), None)
+        words = "pays" if rate > one.theta else "does not pay"
+        # Coloured where the speed-up that was measured says the same for sure.
+        if rate > one.theta and measured is not None and (measured.low or 0.0) > 1.0:
+            good.add((len(rows), 5))
+        if rate <= one.theta and measured is not None and (measured.high or 2.0) < 1.0:
+            bad.add((len(rows), 5))
+        rows.append(
+            (
+                name(one.workload),
+                count(one.sequences),
+                count(one.context_tokens),
+                share(one.theta) if one.theta < 1 else f"{share(one.theta)}: none is enough",
+                share(rate),
+                words,
+                with_bounds(measured),
+            )
+        )
+    return tuple(rows), frozenset(good), frozenset(bad)
 
 
 def formulas(findings: Findings) -> list[Block]:

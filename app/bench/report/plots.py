@@ -149,25 +149,32 @@ def draw_survival(findings: Findings, title: str, figure: Figure) -> None:
 
 
 def draw_break_even(findings: Findings, title: str, figure: Figure) -> None:
-    """Theta* by batch, and the acceptance rate of each kind of prompts as a level."""
-    points = sorted(findings.break_evens, key=lambda one: one.sequences)
+    """Theta* of each kind of prompts by batch, and its acceptance rate as a level."""
     with panel(figure.subplots(), title, y="acceptance rate") as axes:
-        x = [one.sequences for one in points]
-        axes.plot(x, [one.theta for one in points], color="black", marker="o", label="needed (break-even)")
+        highest = 0.4
         for at, workload in enumerate(chosen.workloads(findings)):
+            points = sorted(
+                (one for one in findings.break_evens if one.workload == workload),
+                key=lambda one: one.sequences,
+            )
             found = findings.survivals.get(workload)
-            if found is not None and found.acceptance_rate is not None:
-                axes.axhline(
-                    found.acceptance_rate,
-                    color=colour(at),
-                    linestyle=("-", "--", "-.", ":")[at % 4],
-                    label=f"measured: {name(workload)}",
-                )
+            if not points or found is None or found.acceptance_rate is None:
+                continue
+            thetas = [one.theta for one in points]
+            axes.plot(
+                [one.sequences for one in points],
+                thetas,
+                color=colour(at),
+                marker=marker(at),
+                label=f"needed: {name(workload)}",
+            )
+            axes.axhline(
+                found.acceptance_rate, color=colour(at), linestyle="--", label=f"measured: {name(workload)}"
+            )
+            highest = max(highest, found.acceptance_rate, *thetas)
         # Above 1 no acceptance is enough; how far above tells nothing.
-        rates = [one.acceptance_rate or 0.0 for one in findings.survivals.values()]
-        highest = max(*rates, *(one.theta for one in points), 0.4)
         axes.set_ylim(0.0, min(1.05, 1.15 * highest))
-        batch_axis(axes, x)
+        batch_axis(axes, sorted({one.sequences for one in findings.break_evens}))
         legend(figure, axes, 4)
 
 

@@ -67,6 +67,8 @@ def _side(found: Estimate | None) -> int:
 def _even(found: Crossover | None) -> str:
     if found is None:
         return UNKNOWN
+    if found.sure is False:
+        return "cannot be told"
     match found.verdict:
         case Verdict.PAYS_ALWAYS:
             return "pays at all"
@@ -90,7 +92,10 @@ def capacity(findings: Findings) -> Section:
     )
     blocks: list[Block] = []
     if findings.frontier:
-        blocks += [text, Plot(FRONTIER, "Times per token as callers see them; dashed lines are objectives.")]
+        blocks += [
+            text,
+            Plot(FRONTIER, "Times per token without prompts beside them; dashed lines are objectives."),
+        ]
     else:
         blocks.append(Text((f"Time per token against throughput: {NOT_MEASURED}.",)))
     if findings.capacities:

@@ -239,9 +239,12 @@ def capacities() -> tuple[Capacity, ...]:
 
 
 def break_evens() -> tuple[BreakEven, ...]:
-    """At every batch."""
-    cost = replace(DRAFTS, drafted=2.16)
-    return tuple(BreakEven(b, CONTEXT, break_even(cost, PLAIN, b, CONTEXT)) for b in BATCHES)
+    """Of both kinds at every batch."""
+    return tuple(
+        BreakEven(kind, b, CONTEXT, break_even(replace(DRAFTS, drafted=drafted), PLAIN, b, CONTEXT))
+        for kind, drafted in (("chat", 0.9), ("copy", 3.4))
+        for b in BATCHES
+    )
 
 
 def sample() -> Findings:

@@ -75,3 +75,17 @@ async def test_an_engine_that_does_not_count_gets_four_characters_per_token(
     await Prefills(engines, sent, (128,)).measure(TEXTS, 0)  # type: ignore[arg-type]
 
     assert [512, 512] == [len(text) for text in sent.texts]
+
+
+async def test_an_engine_that_still_runs_sees_no_document_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would find it in its prefix cache; prompts without a text give other words to read."""
+
+    async def unknown(_engine: Any, _model: str, _messages: Any) -> None:
+        return None
+
+    monkeypatch.setattr(prefills, "prompt_tokens", unknown)
+    sent, engines = Sent(), {role: Engine() for role in Role}
+    silent = Prompt("s", "chat", {"messages": [{"role": "assistant", "tool_calls": []}]}, "short")
+    await Prefills(engines, sent, (128,), seen=5).measure([silent], 0)  # type: ignore[arg-type]
+
+    assert ["Document 6.\nThere is nothing to read"] == sorted({text[:36] for text in sent.texts})

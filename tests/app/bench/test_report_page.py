@@ -77,6 +77,58 @@ def test_every_verdict_has_its_sentence(verdict: Verdict, expected: str) -> None
     assert expected in lines(replace(sample(), crossovers=crossings))
 
 
+@pytest.mark.parametrize(
+    ("crossover", "expected"),
+    [
+        (
+            Crossover("chat", 4, Verdict.PAYS_ALWAYS, None, sure=False),
+            "**Speculation may or may not pay for chat: the rounds do not agree on it.**",
+        ),
+        (
+            Crossover("chat", 4, Verdict.PAYS_BELOW, Estimate(4.2, None, 13.0), sure=True),
+            "**Speculation may pay for chat up to about 4 sequences at once (K = 4).**",
+        ),
+        (
+            Crossover("chat", 4, Verdict.PAYS_BELOW, Estimate(4.2, 2.0, None), sure=True),
+            "**Speculation pays for chat up to about 4 sequences at once (K = 4).**",
+        ),
+    ],
+)
+def test_what_is_not_sure_is_no_plain_headline(crossover: Crossover, expected: str) -> None:
+    """Draws that disagree, and a crossover that may lie below a single sequence."""
+    assert expected in lines(replace(sample(), crossovers=(crossover,)))
+
+
+def test_how_far_each_kind_was_measured_is_said() -> None:
+    """Kinds that pay everywhere, of which one was measured at small batches alone."""
+    whole = sample()
+    kept = tuple(one for one in whole.speed_ups if one.workload != "copy" or one.sequences <= 4)
+    crossings = tuple(Crossover(name, 4, Verdict.PAYS_ALWAYS, None) for name in ("chat", "copy"))
+
+    assert (
+        "**Speculation pays for chat (up to 16 sequences) and copy (up to 4 sequences) at every batch that "
+        "was measured.**"
+    ) in lines(replace(whole, crossovers=crossings, speed_ups=kept))
+
+
+def test_an_objective_that_nothing_keeps_gets_no_recommendation() -> None:
+    """It is named, and the others are as before."""
+    pools = tuple(replace(one, in_time=0.1 if one.tpot_s < 0.03 else 1.0) for one in sample().pools)
+    found = lines(replace(sample(), pools=pools))
+    none = lines(replace(sample(), pools=tuple(replace(one, in_time=0.1) for one in pools)))
+
+    assert (
+        "A promised time per output token of 25 ms is kept by no configuration for half of the interactive "
+        "tokens: nothing is recommended for it."
+    ) in found
+    assert not any(line.startswith("| 25 ms | 1.00 | none") for line in found)
+    assert (
+        "Two pools are the better choice at a promised time per output token of 35 ms "
+        "(1.17 times the best single pool)."
+    ) in found
+    assert not any("is enough" in line for line in none)
+
+
 def test_pools_are_recommended_by_objective() -> None:
     """With what is gained; within 5 % one pool is as good."""
     found = lines(sample())

@@ -8,12 +8,15 @@ import psutil
 import pytest
 from rich.console import Console
 
-from app.bench.engine_process import BenchEngineError
+from app.bench.asked import Asked, left_out
+from app.bench.engine_process import BenchEngineError, EngineProcess
+from app.bench.engine_settings import cores, for_bench, synthetic_acceptance
+from app.bench.made import UNFINISHED, fingerprint
 from app.bench.plan import QUICK, Plan
 from app.bench.progress import Showing
 from app.bench.prompts import for_workloads
-from app.bench.run import Asked, cores, fingerprint, for_bench, measured, synthetic_acceptance
-from autoscaling.profiling.measured import Fingerprint
+from app.bench.run import measured
+from autoscaling.profiling.measured import Fingerprint, Measurement
 from autoscaling.types import Capabilities, Role
 from deployments.local_config import default_settings
 
@@ -28,6 +31,18 @@ def pool(role="speculative", kind="vllm", **engine):
 
 def silent() -> Showing:
     return Showing(Console(quiet=True))
+
+
+def simulated(folder, **plan) -> Asked:
+    """Both engines simulated, with a start for each K."""
+    return Asked(
+        pool(kind="simulated"),
+        pool("plain", "simulated"),
+        replace(TINY, **plan),
+        for_workloads(("chat",)),
+        folder,
+        live=False,
+    )
 
 
 def test_the_engine_has_room_for_the_largest_batch():
@@ -126,14 +141,7 @@ async def test_one_engine_that_does_not_start_takes_the_other_with_it(tmp_path):
 
 async def test_each_k_has_an_engine_of_its_own_where_it_is_fixed(tmp_path):
     """K = 0 then is left out and told; the facts are those of both engines, with a start and a stop each."""
-    asked = Asked(
-        pool(kind="simulated"),
-        pool("plain", "simulated"),
-        replace(TINY, answer_tokens=8),
-        for_workloads(("chat",)),
-        tmp_path,
-        live=False,
-    )
+    asked = simulated(tmp_path, answer_tokens=8)
     found = await measured(asked, silent())
 
     assert {(Role.SPECULATIVE, 2), (Role.SPECULATIVE, 4), (Role.PLAIN, 0)} == {
@@ -148,3 +156,55 @@ async def test_each_k_has_an_engine_of_its_own_where_it_is_fixed(tmp_path):
     assert 4 == found.fingerprint.draft_length_max
     assert not found.synthetic_acceptance
     assert [] == psutil.Process().children(recursive=True)
+
+
+async def test_whole_rounds_are_kept_in_case_an_engine_dies(tmp_path):
+    """From the second round of each start on, as a measurement that says that it is not whole."""
+    kept: list[Measurement] = []
+    asked = simulated(tmp_path, answer_tokens=8, rounds=3)
+    whole = await measured(asked, silent(), kept.append)
+
+    assert [4, 6, 10, 12] == [len(one.runs) for one in kept]
+    assert [2, 2, 4, 4, 4] == [one.fingerprint.draft_length_max for one in (*kept, whole)]
+    assert all(UNFINISHED in one.cut for one in kept)
+    assert UNFINISHED not in whole.cut
+    assert all({*Role} == {facts.role for facts in one.engines} for one in kept)
+
+
+async def test_an_engine_that_is_not_back_after_a_move_costs_only_the_moves_time(tmp_path, monkeypatch):
+    """All rounds are done by then: how long a start takes is unknown, and told."""
+    started = []
+    start = EngineProcess.start
+
+    async def third_time_never(*given):
+        started.append(given)
+        if len(started) > 3:
+            raise BenchEngineError("it did not come")
+        return await start(*given)
+
+    monkeypatch.setattr(EngineProcess, "start", third_time_never)
+    asked = simulated(tmp_path, answer_tokens=8)
+    found = await measured(asked, silent())
+
+    assert 4 == len(found.runs)
+    assert "how long an engine takes to start alone: it did not come" in found.cut
+    assert None is next(one.start_s for one in found.engines if one.role is Role.PLAIN)
+    assert [] == psutil.Process().children(recursive=True)
+
+
+def test_what_will_be_missed_is_told(tmp_path):
+    """K above those that are measured, kinds of prompts, and batches above what the engines are set to."""
+    asked = Asked(
+        pool(max_num_seqs=16),
+        pool("plain", max_num_seqs=64),
+        replace(LARGE, lengths=(0, 2), workloads=("chat",), long_context=None),
+        for_workloads(("chat", "copy", "code")),
+        tmp_path,
+        live=True,
+    )
+
+    assert (
+        "K = 4, which the engine is set to: to a service with it this profile is stale",
+        "prompts of other kinds: code, copy",
+        "conclusions on more than 16 sequences of the speculative engine: its max_num_seqs is 16",
+    ) == left_out(asked)

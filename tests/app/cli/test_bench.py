@@ -189,7 +189,7 @@ def test_a_former_measurement_is_reported_anew_with_a_prior(former: Path, tmp_pa
     assert str(profile) == json.loads(first.stdout)["files"]["profile"]
     assert "engine serves" not in first.output + again.output
     assert read_profile((tmp_path / "two" / "profile.json").read_text(), "two").costs.keys() == {*Role}
-    assert not (tmp_path / "two" / "measurement.json").exists()
+    assert read_measurement(former) == read_measurement(tmp_path / "two")
 
 
 def test_a_measurement_is_not_replaced_by_another(former: Path) -> None:
@@ -225,9 +225,10 @@ def test_numbers_are_sorted_and_each_once() -> None:
 
 def test_a_quick_measurement_keeps_to_what_the_engine_can_draft() -> None:
     """Whatever its largest K is; the user named none, so none is refused."""
-    assert (0, 1) == quick_lengths((0, 2, 4), 1)
-    assert (0, 2, 3) == quick_lengths((0, 2, 4), 3)
-    assert (0, 2, 4) == quick_lengths((0, 2, 4), 8)
+    assert (0, 1) == quick_lengths(1)
+    assert (0, 1, 3) == quick_lengths(3)
+    assert (0, 2, 4) == quick_lengths(4)
+    assert (0, 4, 8) == quick_lengths(8)
 
 
 def test_a_draft_length_that_the_engine_cannot_have_is_not_dropped_in_silence() -> None:

@@ -76,15 +76,69 @@ def test_kinds_of_prompts_differ_in_where_drafting_pays() -> None:
 
 
 def test_break_even_is_that_of_the_formula_at_the_largest_length() -> None:
-    """(t(K) / t0 - 1) / drafted of the mean of both kinds, at each batch that was measured."""
+    """(t(K) / t0 - 1) / drafted of each kind, at each batch that it was measured at."""
     found = found_in(measured(TRUTH))
-    cost = replace(found.fits[Role.SPECULATIVE].cost, draft_length=4, drafted=0.9 * 4)
 
-    assert [1, 2, 4, 8, 16] == [one.sequences for one in found.break_evens]
+    assert [(kind, batch) for kind in ("chat", "copy") for batch in (1, 2, 4, 8, 16)] == [
+        (one.workload, one.sequences) for one in found.break_evens
+    ]
     for one in found.break_evens:
-        assert pytest.approx(one.theta) == break_even(
-            cost, found.fits[Role.PLAIN].cost, one.sequences, 275.0, 4
+        cost = replace(
+            found.fits[Role.SPECULATIVE].cost, draft_length=4, drafted=found.survivals[one.workload].drafted
         )
+        assert pytest.approx(one.theta) == break_even(
+            cost, found.fits[Role.PLAIN].cost, one.sequences, one.context_tokens, 4
+        )
+
+
+def test_without_k_0_nothing_is_concluded_on_an_engine_that_drafts_nothing() -> None:
+    """No row of the K table, no capacity and no part of a loss rests on K = 0, and it is told."""
+    made = measured(TRUTH, lengths=(0, 2, 4))
+    drafting = tuple(run for run in made.runs if run.cell.engine is Role.PLAIN or run.cell.draft_length > 0)
+    found, whole = found_in(replace(made, runs=drafting)), found_in(made)
+
+    assert 0 not in {row.draft_length for row in found.table}
+    assert 0 not in {one.draft_length for one in found.capacities if one.speculative_sequences}
+    assert {None} == {one.rest for one in found.speed_ups}
+    assert None not in {one.rest for one in whole.speed_ups}
+    assert any(note.startswith("K = 0 was not measured") for note in found.notes)
+    assert not any(note.startswith("K = 0 was not measured") for note in whole.notes)
+
+
+def test_a_prior_is_told() -> None:
+    """A reader has to know where the fits began."""
+    made = measured(TRUTH)
+    prior = {role: fit.cost for role, fit in found_in(made).fits.items()}
+
+    assert any("former profile" in note for note in analyse(made, prior, OBJECTIVES, None).notes)
+    assert not any("former profile" in note for note in found_in(made).notes)
+
+
+def test_a_prior_of_a_thousand_times_larger_model_hardly_moves_the_prices() -> None:
+    """No price is more than the whole step."""
+    made = measured(TRUTH, noise=0.01)
+    own = found_in(made)
+    far = {
+        role: replace(fit.cost, base_s=1000 * fit.cost.base_s, per_token_s=1000 * fit.cost.per_token_s)
+        for role, fit in own.fits.items()
+    }
+    found = analyse(made, far, OBJECTIVES, None)
+
+    for role in Role:
+        assert found.fits[role].accepted
+        assert pytest.approx(own.fits[role].cost.base_s, rel=0.1) == found.fits[role].cost.base_s
+
+
+def test_an_objective_that_no_configuration_keeps_has_no_answer() -> None:
+    """Steps take 20 ms and more: 20 ms per token are kept by drafts alone, and 1 ms by nothing."""
+    found = {one.tpot_s: one for one in found_in(measured(TRUTH)).pools}
+    slow = measured(replace(TRUTH, plain=replace(PLAIN, base_s=0.5), speculative=replace(DRAFTS, base_s=0.5)))
+
+    assert found[0.2].kept
+    assert {False} == {one.kept for one in found_in(slow).pools if one.tpot_s <= 0.1}
+    assert [] == [
+        one for one in read_profile(profile_text(found_in(slow)), "p").two_pools if one.tpot_s <= 0.1
+    ]
 
 
 def test_capacity_is_within_the_objective_the_engine_and_its_cache() -> None:
@@ -110,7 +164,9 @@ def test_the_profile_takes_what_was_found() -> None:
     profile = read_profile(profile_text(found), "profile.json")
 
     assert found.fits[Role.PLAIN].cost == profile.costs[Role.PLAIN]
-    assert [one.tpot_s for one in found.pools] == [one.tpot_s for one in profile.two_pools]
+    kept = [one.tpot_s for one in found.pools if one.kept]
+    assert 0.02 not in kept  # by no configuration
+    assert kept == [one.tpot_s for one in profile.two_pools]
 
 
 def test_the_load_decides_about_the_pools() -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import combinations
+from math import inf
 
 import pytest
 
-from autoscaling.goodput import crossover
+from autoscaling.goodput import Crossing, crossover
 from autoscaling.profiling.cost_fit import fit
-from autoscaling.profiling.crossings import crossings, largest_asked
-from autoscaling.profiling.findings import Crossover, Estimate, Verdict
+from autoscaling.profiling.crossings import _crossover, crossings, doubted, largest_asked
+from autoscaling.profiling.findings import Crossover, Estimate, SpeedUp, Verdict
 from autoscaling.profiling.gains import drafting_by_length, gains_of
 from autoscaling.profiling.measured import Measurement
 from autoscaling.routing_rules import StepCost
@@ -111,10 +112,58 @@ def test_measured_twice_each_interval_holds_the_crossover_of_the_other(seeds: tu
 def test_without_a_single_crossover_the_verdict_says_so(
     survival: tuple[float, ...], speculative: StepCost, verdict: Verdict
 ) -> None:
-    """Always, never, and at large batches alone."""
+    """Always, never, and at large batches alone; of the first two all draws say the same."""
     truth = Truth(PLAIN, speculative, {"chat": Kind(survival)})
+    sure = None if verdict is Verdict.MIXED else True
 
-    assert Crossover("chat", 4, verdict, None) == found_in(measured(truth, lengths=(0, 4)))
+    assert Crossover("chat", 4, verdict, None, sure) == found_in(measured(truth, lengths=(0, 4)))
+
+
+@pytest.mark.parametrize(
+    ("verdict", "ends", "sure"),
+    [
+        (Verdict.PAYS_ALWAYS, [inf] * 190 + [17.0] * 10, True),  # up to 16, beyond which nobody measured
+        (Verdict.PAYS_ALWAYS, [inf] * 190 + [15.0] * 10, False),
+        (Verdict.NEVER_PAYS, [0.0] * 196 + [2.0] * 4, True),
+        (Verdict.NEVER_PAYS, [0.0] * 190 + [2.0] * 10, False),
+        (Verdict.MIXED, [inf] * 200, None),
+        (Verdict.PAYS_ALWAYS, [], None),
+    ],
+)
+def test_a_verdict_is_sure_when_the_draws_share_it(
+    verdict: Verdict, ends: list[float], sure: bool | None
+) -> None:
+    """With 95 %, over the batches that were measured; without draws it is not known."""
+    assert Crossover("chat", 4, verdict, None, sure) == _crossover("chat", 4, Crossing(verdict), ends, 16)
+
+
+def speed_up(sequences: int, low: float, high: float, length: int = 4, workload: str = "chat") -> SpeedUp:
+    """One measured batch."""
+    return SpeedUp(workload, sequences, length, Estimate((low + high) / 2, low, high), None)
+
+
+@pytest.mark.parametrize(
+    ("found", "against"),
+    [
+        (Crossover("chat", 4, Verdict.PAYS_ALWAYS, None, True), speed_up(8, 0.92, 0.98)),
+        (Crossover("chat", 4, Verdict.NEVER_PAYS, None, True), speed_up(1, 1.01, 1.2)),
+        (Crossover("chat", 4, Verdict.PAYS_BELOW, Estimate(8.0, 6.0, 12.0), True), speed_up(4, 0.9, 0.99)),
+        (Crossover("chat", 4, Verdict.PAYS_BELOW, Estimate(8.0, 6.0, 12.0), True), speed_up(16, 1.01, 1.1)),
+    ],
+)
+def test_a_measured_batch_that_says_otherwise_makes_it_doubtful(found: Crossover, against: SpeedUp) -> None:
+    """With 95 %; of the same kind of prompts and K, and on the wrong side of the crossover."""
+    assert replace(found, sure=False) == doubted(found, [against])
+    assert found == doubted(found, [])
+    assert found == doubted(found, [replace(against, workload="copy"), replace(against, draft_length=2)])
+    assert found == doubted(found, [replace(against, measured=Estimate(1.0, 0.9, 1.1))])
+
+
+def test_a_crossover_without_any_bound_is_not_sure() -> None:
+    """Draws that lie below all batches and draws beyond them: nothing is known of where it is."""
+    assert replace(Crossover("chat", 4, Verdict.PAYS_BELOW, Estimate(5.0), None), sure=False) == _crossover(
+        "chat", 4, Crossing(Verdict.PAYS_BELOW, 5.0), [0.0] * 60 + [4.0] * 60 + [inf] * 60, 16
+    )
 
 
 def test_a_bound_beyond_what_was_measured_is_open() -> None:
