@@ -24,14 +24,15 @@ from rich.console import Console
 from app.simulation.contenders import CONTENDERS
 from benchmarks.command import run
 from benchmarks.errors import BenchError
-from benchmarks.evaluate_cells import FULL, QUICK, Plan
+from benchmarks.evaluate_cells import Plan
 from benchmarks.evaluate_figures import TARGETS, Results, figures, results
 from benchmarks.evaluate_page import Plots, page, results_text
-from benchmarks.evaluate_plan import FLEET_HOURS, NO_BACKFILL, OURS
+from benchmarks.evaluate_plan import DELAY_S, FLEET_HOURS, NO_BACKFILL, OURS, Cell
 from benchmarks.evaluate_plot import plot_fleets, plot_loads
 from benchmarks.evaluate_progress import Shown
 from benchmarks.evaluate_records import Begun, FleetRun, Records
 from benchmarks.evaluate_run import run_all
+from benchmarks.evaluate_sizes import FULL, QUICK
 from benchmarks.evaluate_tables import SHORT_HEAD, short_rows
 from benchmarks.evaluate_words import verdicts
 from benchmarks.processes import module, run_to_end
@@ -59,12 +60,13 @@ def simulate(plan: Plan, records: Records, folder: Path | None, processes: int, 
     missing = records.found.missing(plan.cells())
     if missing:
         _say(console, f"{len(missing)} runs, {processes} side by side")
-        runs = run_all(missing, folder, processes)
-        with closing(runs), Shown(console, len(missing), "simulations") as shown:
-            for done in runs:
-                records.load(done.outcome.cell.traffic, done.load_words)
-                records.simulated(done.outcome)
-                shown.done(done.outcome.cell.words)
+        with Shown(console, len(missing), "simulations") as shown:
+            _run([cell for cell in missing if cell.delay_s == DELAY_S], records, folder, processes, shown)
+            rest = [cell for cell in missing if cell.delay_s != DELAY_S]
+            for same in filter(None, map(records.found.unmoved, rest)):
+                records.simulated(same)
+                shown.known()
+            _run(records.found.missing(rest), records, folder, processes, shown)
     sizes = [size for size in plan.fleets if size not in records.found.fleets]
     if sizes:
         with Shown(console, len(sizes), "fleets") as shown:
@@ -126,6 +128,14 @@ def evaluate(
         _say(console, f"what was simulated is kept: --resume {records.path} goes on with it")
         raise
     return write(results(plan, records.found), places, console, quick=quick)
+
+
+def _run(cells: list[Cell], records: Records, folder: Path | None, processes: int, shown: Shown) -> None:
+    with closing(run_all(cells, folder, processes)) as runs:
+        for done in runs:
+            records.load(done.outcome.cell.traffic, done.load_words)
+            records.simulated(done.outcome)
+            shown.done(done.outcome.cell.words)
 
 
 def _timed(replicas: int) -> FleetRun:

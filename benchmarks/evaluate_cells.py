@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Final
 
 from app.simulation.contenders import CONTENDERS
 from benchmarks.evaluate_plan import (
     BELIEVED,
+    BOUNDS,
     DELAY_S,
     DELAYS_S,
     OURS,
     REPLICAS,
     RIVAL,
+    RULES,
     SAME_AT_ANY_DELAY,
     SNAPSHOT_DELAY_S,
     SNAPSHOT_DELAYS_S,
@@ -55,9 +56,19 @@ class Plan:
     delays_s: tuple[float, ...] = DELAYS_S
     traffics: tuple[Traffic, ...] = tuple(Traffic)
 
-    def no_backfill(self, traffic: Traffic, delay_s: float = DELAY_S) -> Cells:
-        """Ours with backfill off."""
-        return tuple(replace(one, backfill=False) for one in self.policy(traffic, OURS, delay_s))
+    def names(self, panel: Panel) -> tuple[str, ...]:
+        """The contenders that are simulated in a panel: all at `DELAY_S`, elsewhere those that learn by it.
+
+        What knows the trace is a bound and no policy; the simple rules are tried on the mixed load.
+        """
+        if panel.delay_s == DELAY_S:
+            return self.contenders
+        left_out = BOUNDS if panel.traffic is Traffic.MIXED else (*BOUNDS, *RULES)
+        return tuple(name for name in self.contenders if name not in left_out)
+
+    def no_backfill(self, traffic: Traffic) -> Cells:
+        """Ours with backfill off, at one delay."""
+        return tuple(replace(one, backfill=False) for one in self.policy(traffic, OURS))
 
     @property
     def panels(self) -> tuple[Panel, ...]:
@@ -91,14 +102,9 @@ class Plan:
                     )
                     for factor in BELIEVED
                 ]
-            found.append(
-                Sensing(
-                    name,
-                    "no_backfill",
-                    "backfill is off",
-                    tuple(replace(one, backfill=False) for one in right),
-                )
-            )
+            if name == OURS:
+                off = self.no_backfill(Traffic.CONVERSATION)[: self.sensed_seeds]
+                found.append(Sensing(name, "no_backfill", "backfill is off", off))
             found += [
                 Sensing(
                     name,
@@ -120,9 +126,9 @@ class Plan:
     def cells(self) -> list[Cell]:
         """Every run once; by seed, and those of one load follow one another."""
         groups = [
-            self.policy(one.traffic, name, one.delay_s) for one in self.panels for name in self.contenders
+            self.policy(one.traffic, name, one.delay_s) for one in self.panels for name in self.names(one)
         ]
-        groups += [self.no_backfill(one.traffic, one.delay_s) for one in self.panels]
+        groups += [self.no_backfill(traffic) for traffic in self.traffics]
         groups += [self.split(traffic, size) for traffic in self.traffics for size in self.splits]
         groups += [one.cells for one in self.sensitivity()]
         groups += [cells for pair in self.gaps() for cells in pair]
@@ -132,24 +138,3 @@ class Plan:
 
 def _with(cells: Cells, field: str, value: float) -> Cells:
     return tuple(replace(one, **{field: value}) for one in cells)
-
-
-# A pool gives a replica when it has had capacity to spare for 300 s, drains take 30 s, and starts up to 90 s:
-# shorter traces show no move that was not forced.  A simulated minute takes about 11 s of a core.
-FULL: Final = Plan(
-    contenders=tuple(CONTENDERS),
-    seeds=(1, 2, 3, 4, 5),
-    sensed_seeds=3,
-    minutes=10.0,
-    splits=(8, 10, 12, 14, 16),
-    fleets=(125, 250, 500, 1000, 2000),
-)
-QUICK: Final = Plan(
-    contenders=(OURS, RIVAL, "static-50", "hindsight"),
-    seeds=(1, 2),
-    sensed_seeds=1,
-    minutes=0.5,
-    splits=(12, 16),
-    fleets=(125, 1000),
-    delays_s=(DELAY_S,),
-)

@@ -12,7 +12,7 @@ from scipy import stats
 
 from benchmarks.evaluate_cells import Cells, Panel, Plan
 from benchmarks.evaluate_compare import Row, best_static
-from benchmarks.evaluate_plan import FLEET, MOST_STATIC_MISSES, Traffic
+from benchmarks.evaluate_plan import DELAY_S, FLEET, MOST_STATIC_MISSES, Traffic
 from benchmarks.evaluate_records import FleetRun, Found
 from benchmarks.intervals import Interval
 from benchmarks.results import Target
@@ -130,9 +130,10 @@ def growth(fleets: Mapping[int, FleetRun]) -> float | None:
 
 
 def _panel(plan: Plan, found: Found, panel: Panel, best: Row) -> tuple[Row, ...]:
-    """Every contender, ours without backfill, and the best static split where it is none of them."""
-    rows = [_row(found, plan.policy(panel.traffic, name, panel.delay_s)) for name in plan.contenders]
-    rows.append(_row(found, plan.no_backfill(panel.traffic, panel.delay_s)))
+    """The contenders there, ours without backfill at its delay, and the best static split if it is new."""
+    rows = [_row(found, plan.policy(panel.traffic, name, panel.delay_s)) for name in plan.names(panel)]
+    if panel.delay_s == DELAY_S:
+        rows.append(_row(found, plan.no_backfill(panel.traffic)))
     return tuple(rows) if best.contender in plan.contenders else (*rows, best)
 
 

@@ -34,7 +34,7 @@ from benchmarks.evaluate_plan import (
     TPOT_S,
     Traffic,
 )
-from benchmarks.evaluate_sizes import full_per_s, in_time_per_s
+from benchmarks.evaluate_rates import full_per_s, in_time_per_s
 
 PACE_SEED: Final = 1  # of the sample that rates are computed from: they are the same for every seed
 WARM_HOURS: Final = 0.1  # of what is made, passed over: some ten bursts of a client
@@ -46,8 +46,7 @@ class Source:
 
     title: str
     workload: str
-    files: tuple[str, ...] = ()  # as published, and a shorter name for the same
-    reader: str = "azure"
+    files: tuple[str, ...] = ()  # of Azure's format, as published, and a shorter name for the same
     generated: str | None = None  # the kind that is made where there is no file
     even: tuple[int, int] = (0, 0)  # or prompt and answer tokens of requests that are all alike
 
@@ -64,20 +63,16 @@ CODE: Final = Source(
     ("AzureLLMInferenceTrace_code.csv", "azure2023_code.csv"),
     generated="code",
 )
-# Without the file, requests of its mean lengths.
+# All alike, as documents are: with a length of its own for each request a queue of them is judged 30 times
+# as often, and the simulation of the mixed load takes four times as long.
 LONG: Final = Source(
-    "the long prompts of Mooncake's conversation trace",
-    "chat",
-    ("conversation_trace.jsonl", "mooncake_conversation_trace.jsonl"),
-    reader="mooncake",
-    even=(12_035, 343),
+    "long prompts of the mean lengths of Mooncake's conversation trace", "chat", even=(12_035, 343)
 )
 DOCUMENTS: Final = Source(
     f"documents of {BATCH_PROMPT:,} prompt and {BATCH_ANSWER} answer tokens",
     "grounded",
     even=(BATCH_PROMPT, BATCH_ANSWER),
 )
-MIXED_CODE: Final = 1 / 8  # of the batch work of the mixed load; the rest is long
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +102,10 @@ STREAMS: Final[Mapping[Traffic, tuple[Stream, ...]]] = MappingProxyType(
             Stream(DOCUMENTS, Tier.BATCH, _EXCESS),
         ),
         Traffic.MIXED: (
-            Stream(CONVERSATION, Tier.INTERACTIVE, _CALLERS),
-            Stream(CODE, Tier.BATCH, MIXED_CODE * _EXCESS),
-            Stream(LONG, Tier.BATCH, (1 - MIXED_CODE) * _EXCESS),
+            Stream(CODE, Tier.INTERACTIVE, _CALLERS / 2),
+            Stream(CONVERSATION, Tier.INTERACTIVE, _CALLERS / 2),
+            Stream(DOCUMENTS, Tier.BATCH, _EXCESS / 2),
+            Stream(LONG, Tier.BATCH, _EXCESS / 2),
         ),
     }
 )
@@ -171,7 +167,7 @@ def _spec(source: Source, tier: Tier, folder: Path | None) -> tuple[str | None, 
     paths = [] if folder is None else [folder / name for name in source.files]
     path = next((one for one in paths if one.is_file()), None)
     if path is not None:
-        return f"{source.reader}:{path},tier={tier.value},workload={source.workload}", True
+        return f"azure:{path},tier={tier.value},workload={source.workload}", True
     if source.generated is None:
         return None, False
     return f"generated:{source.generated},tiers={tier.value}:1", False

@@ -22,6 +22,7 @@ from benchmarks.evaluate_plan import (
     PROFILE,
     REPLICAS,
     RIVAL,
+    RULES,
     SIZED_AT,
     SNAPSHOT_DELAY_S,
     STANDARD_TPOT_S,
@@ -84,7 +85,7 @@ Differences of {100 * MISSES_TIE:g} percentage points of misses, or of {100 * BA
 A policy that nobody dominates is Pareto-optimal: whoever wants more of the one figure pays with the other.
 """
 
-PANEL_WORDS: Final = """\
+PANEL_WORDS: Final = f"""\
 In the plots the best place is the upper left corner: few misses, many batch tokens.
 A filled marker is Pareto-optimal, an open one is dominated, the dashed line joins the Pareto-optimal ones, and the star is the default policy.
 `twinpool-no-backfill` is the default policy with one word changed: batch work never enters the speculative pool.
@@ -93,6 +94,9 @@ A filled marker is Pareto-optimal, an open one is dominated, the dashed line joi
 In the tables, `switching %` is the share of the accelerators' time in which replicas started or drained.
 `plain %` is the mean share of plain replicas.
 `short %` is the share of the time in which callers wanted more of the speculative pool than its limits hold.
+At {DELAY_S:g} s all policies are compared.
+At the other delays `hindsight` and `twinpool-no-backfill` are left out, and the simple rules ({", ".join(f"`{name}`" for name in RULES)}) are tried on the mixed load only.
+A run in which nothing moved is the same at every delay, and is not made again.
 A policy with one kind of engine moves labels at once, so that its moves cost nothing, and the delay changes nothing for it.
 """
 
@@ -127,6 +131,7 @@ LIMITS: Final = """\
 - Prefix caches are not simulated, so a move loses nothing but its time, and routing to where a prefix lies gains nothing.
 - No replica, node or network fails, and a start takes as long as it is told.
 - Copies of a trace stand for more clients; a single client that is as bursty and as large would be harder to serve.
+- Runs are short: by default a pool gives a replica only after five minutes of spare capacity, so that they show what a policy takes and hardly what it gives.
 - The published traces are of one hour of 2023; they show neither a day nor a week.
 - Batch work is always there; with less of it, fewer replicas would have something to do, and policies would differ less.
 - One model on one kind of accelerator: where drafts gain more or less, or cost more, the order of the policies may be another one.

@@ -30,7 +30,7 @@ FIRST_SPECULATIVE: Final = 12
 INGRESSES: Final = 2
 SNAPSHOT_DELAY_S: Final = 1.0
 BELIEVED: Final = (0.8, 1.2)  # of the truth, which is the third value
-SNAPSHOT_DELAYS_S: Final = (5.0, 10.0, 30.0)  # beside the one above
+SNAPSHOT_DELAYS_S: Final = (10.0, 30.0)  # beside the one above
 FLEET: Final = 1000
 FLEET_HOURS: Final = 24.0
 FLEET_TICK_S: Final = 1.0
@@ -49,6 +49,8 @@ SAME_AT_ANY_DELAY: Final = (
     "static-50",
     "static-75",
 )
+# Rivals that move replicas by a rule of one line: how late a replica comes is tried for them on one load.
+RULES: Final = ("threshold", "hpa-like", "dynamo-like")
 MOST_STATIC_MISSES: Final = 0.01  # the best static split is that with most batch tokens within these
 # Differences below these are called ties: of the share of misses, and of batch tokens as a ratio.
 MISSES_TIE: Final = 0.001

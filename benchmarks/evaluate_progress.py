@@ -41,6 +41,11 @@ class Shown:
     ) -> None:
         self._bar.stop()
 
+    def known(self) -> None:
+        """One of all need not run."""
+        self._total -= 1
+        self._bar.update(self._task, total=self._total)
+
     def done(self, words: str) -> None:
         """One more is done; the words say which."""
         self._done += 1

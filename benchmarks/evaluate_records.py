@@ -7,7 +7,7 @@ each timed fleet.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,7 +15,7 @@ import msgspec
 
 from benchmarks.errors import BenchError
 from benchmarks.evaluate_outcomes import Outcome
-from benchmarks.evaluate_plan import POLICY, PROFILE, Cell, Traffic
+from benchmarks.evaluate_plan import BOUNDS, DELAY_S, POLICY, PROFILE, Cell, Model, Traffic
 
 VERSION: Final = 1
 
@@ -60,6 +60,16 @@ class Found:
     def missing(self, cells: Iterable[Cell]) -> list[Cell]:
         """Those that have not been simulated, each once, in their order."""
         return [cell for cell in dict.fromkeys(cells) if cell not in self.outcomes]
+
+    def unmoved(self, cell: Cell) -> Outcome | None:
+        """The same at the one delay, if nothing moved there: then there is nothing that a delay could change.
+
+        None for what knows the trace, whose first sizes depend on the delay.
+        """
+        if cell.contender in BOUNDS or cell.model is not Model.EVENT:
+            return None
+        twin = self.outcomes.get(replace(cell, delay_s=DELAY_S))
+        return None if twin is None or twin.moves else replace(twin, cell=cell)
 
     def of(self, cells: Iterable[Cell]) -> list[Outcome]:
         """The outcomes of these cells, in their order; raises BenchError when one is missing."""

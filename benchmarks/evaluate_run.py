@@ -109,7 +109,8 @@ def _load(traffic: Traffic, seed: int, minutes: float, folder: Path | None) -> L
 
 def _scores(cell: Cell, setup: Setup, load: Load) -> Scores:
     if cell.model is Model.EVENT:
-        return scores(simulate(setup, load.arrivals), setup, 60.0 * cell.minutes)
+        until_s = 60.0 * cell.minutes
+        return scores(simulate(setup, load.arrivals, until_s=until_s), setup, until_s)
     engines = setup.engines
     longest = min(engines.max_model_len, *engines.kv_tokens.values())
     return simulate_fluid(fluid_of(setup), fluid_load_of(load.arrivals, longest=longest))

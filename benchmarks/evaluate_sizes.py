@@ -1,46 +1,38 @@
-"""How much one replica of a simulated pool serves, by its step cost; pure.
+"""How much `benchmarks.evaluate` simulates, and why so much: two processes take about 75 minutes; pure.
 
-Mean lengths stand for all: a load is sized by it, and what comes of the load is simulated.
+What has to be shown are all policies on three loads, with five seeds, at delays of 1, 30 and 90 s, and what
+wrong beliefs and late figures do.  A simulated minute of 32 replicas takes about 9 s of a core, and all of it
+in every combination would be a thousand runs.
 """
 
 from __future__ import annotations
 
-from app.simulation.engine_profile import EngineProfile
-from autoscaling.step_cost import churn_s, step_s
-from autoscaling.types import Role
+from typing import Final
 
+from app.simulation.contenders import CONTENDERS
+from benchmarks.evaluate_cells import Plan
+from benchmarks.evaluate_plan import DELAY_S, OURS, RIVAL
 
-def in_time_per_s(
-    engines: EngineProfile, workload: str, prompt: float, answer: float, tpot_s: float
-) -> float:
-    """Requests a second of a speculative replica with as many sequences as keep `tpot_s` on average.
-
-    Raises ValueError when not even one sequence does.
-    """
-    role, sequences = Role.SPECULATIVE, 0
-    for more in range(1, _most(engines, role, prompt, answer) + 1):
-        if _tpot_s(engines, role, workload, more, prompt, answer) > tpot_s:
-            break
-        sequences = more
-    if sequences == 0:
-        raise ValueError(f"{engines.name}: no sequence keeps {tpot_s:g} s per token: give a longer objective")
-    return sequences / (answer * _tpot_s(engines, role, workload, sequences, prompt, answer))
-
-
-def full_per_s(engines: EngineProfile, workload: str, prompt: float, answer: float, limit: int) -> float:
-    """Requests a second of a plain replica with as many sequences as it runs, at most `limit`."""
-    sequences = min(limit, _most(engines, Role.PLAIN, prompt, answer))
-    return sequences / (answer * _tpot_s(engines, Role.PLAIN, workload, sequences, prompt, answer))
-
-
-def _tpot_s(
-    engines: EngineProfile, role: Role, workload: str, sequences: int, prompt: float, answer: float
-) -> float:
-    """Seconds per token of each, the prompts of those who take turns beside it included."""
-    cost = engines.cost_of(role)
-    gain = engines.acceptance_of(workload).tokens_per_step(cost.draft_length)
-    return step_s(cost, sequences, prompt + answer / 2) / gain + churn_s(cost, sequences - 1, prompt, answer)
-
-
-def _most(engines: EngineProfile, role: Role, prompt: float, answer: float) -> int:
-    return max(1, min(engines.max_num_seqs, int(engines.kv_tokens[role] // (prompt + answer))))
+FULL: Final = Plan(
+    contenders=tuple(CONTENDERS),
+    # Student's t of five is 2.8 standard errors, of three 4.3: with fewer seeds hardly any order is for sure.
+    seeds=(1, 2, 3, 4, 5),
+    # An error that matters changes misses by more than the seeds differ: two show which do.
+    sensed_seeds=2,
+    # Some 20,000 interactive requests, and a queue of batch work that is full after one minute of them.
+    # A pool is short after 30 s and gives after 300 s of spare capacity: what moves because of a shortfall is
+    # seen, what is given back is not.  15 minutes show that, too, and take more than four times as long.
+    minutes=3.5,
+    # Interactive work needs 10 on average: around that, and those that are contenders anyway.
+    splits=(8, 10, 12, 16),
+    fleets=(125, 250, 500, 1000, 2000),
+)
+QUICK: Final = Plan(
+    contenders=(OURS, RIVAL, "static-50", "hindsight"),
+    seeds=(1, 2),
+    sensed_seeds=1,
+    minutes=0.5,
+    splits=(12, 16),
+    fleets=(125, 1000),
+    delays_s=(DELAY_S,),
+)

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from app.simulation.engine_counters import Tally
-from app.simulation.sequence import Sequence
-
-Progress = tuple[str, int, bool]  # identity of a sequence, tokens it gained, whether those were its last
+from app.simulation.sequence import Book, Sequence
 
 
 class Batch:
-    """Those that compute their prompts, in the order they were taken, and those that decode."""
+    """Those that compute their prompts, in the order they were taken, and those that decode.
+
+    A step without drafts brings each that decodes one token: such steps are counted, and written into the
+    sequences when one of them ends or anything else happens; `settle` does it at once.
+    """
 
     def __init__(self) -> None:
+        self._behind = 0  # steps that are not written yet
+        self._until = 0  # so many of them until a sequence ends, or all that is owed to its book has come
+        self._owing: dict[Book, int] = {}  # how many owe to each book meanwhile
         self.prefilling: list[Sequence] = []
         self.decoding: list[Sequence] = []
         self.held = 0  # tokens of all, of prompts in the making the whole
@@ -32,6 +37,7 @@ class Batch:
 
     def drop(self, sequence: Sequence) -> bool:
         """Forget a sequence, at whatever point it is; False when it does not run."""
+        self.settle()
         if sequence in self.decoding:
             self.decoding.remove(sequence)
             self.decoded -= sequence.context
@@ -58,40 +64,32 @@ class Batch:
         """How many of those that decode have a draft in the next step, in an engine that drafts."""
         return sum((sequence.drawn or sequence.draw())[-1] >= 0 for sequence in self.decoding)
 
-    def decode(self, length: int, tally: Tally, now: float) -> list[Progress]:
-        """Give each that decodes what a step at K = `length` brings it; those that end are no longer here."""
-        progress: list[Progress] = []
-        found, gained, ended = tally.by_length[length], 0, False
-        for sequence in self.decoding:
-            tokens = 1
-            if length:
-                drawn = sequence.drawn or sequence.draw()
-                accepted = drawn.pop()
-                if accepted > length:  # noqa: PLR1730  # min() would be a call more
-                    accepted = length
-                found[accepted] += 1  # -1, no draft, is the last place
-                if accepted > 0:
-                    tokens += accepted
-            left = sequence.left - tokens
-            if left <= 0:
-                tokens += left
-                left, ended = 0, True
-            sequence.left = left
-            sequence.context += tokens
-            gained += tokens
-            progress.append((sequence.identity, tokens, not left))
-        self.held += gained
-        self.decoded += gained
-        tally.sequence_steps += len(progress)
-        tally.decoded_tokens += gained
-        if ended:
-            self.decoding = [sequence for sequence in self.decoding if not self._ended(sequence, now)]
-        return progress
+    def settle(self) -> None:
+        """Write the steps that were only counted."""
+        behind, self._behind = self._behind, 0
+        if behind:
+            for sequence in self.decoding:
+                sequence.left -= behind
+                sequence.context += behind
+                if sequence.owed:
+                    sequence.owed -= behind
 
-    def prefill(self, now: float) -> list[Progress]:
-        """Compute the planned parts of prompts; a whole one brings its sequence a token."""
-        progress: list[Progress] = []
+    def decode(self, length: int, tally: Tally, now: float) -> list[Sequence]:
+        """Give each that decodes what a step at K = `length` brings it; those that ended, which go."""
+        before = self.decoded
+        if length == 0:
+            ended = self._undrafted()
+        else:
+            self.settle()
+            ended = self._drafted(length, tally.by_length[length])
+        tally.sequence_steps += len(self.decoding)
+        tally.decoded_tokens += self.decoded - before
+        return self._leave(now) if ended else []
+
+    def prefill(self, now: float) -> list[Sequence]:
+        """Compute the planned parts of prompts, a whole one brings its sequence a token; those that ended."""
         still: list[Sequence] = []
+        begun: list[Sequence] = []
         for sequence in self.prefilling:
             sequence.computed += sequence.part
             if sequence.computed < sequence.context:
@@ -101,18 +99,72 @@ class Batch:
                 sequence.first_token_at = now
             sequence.context += 1
             sequence.left -= 1
+            if sequence.owed:
+                sequence.owed -= 1
+                sequence.book.came += 1
             self.held += 1
             self.decoded += sequence.context
-            progress.append((sequence.identity, 1, sequence.left == 0))
-            if not self._ended(sequence, now):
-                self.decoding.append(sequence)
+            begun.append(sequence)
         self.prefilling = still
-        return progress
+        if not begun:
+            return []
+        self.settle()
+        self.decoding += begun
+        return self._leave(now) if any(sequence.left == 0 for sequence in begun) else []
 
-    def _ended(self, sequence: Sequence, now: float) -> bool:
-        if sequence.left:
+    def _undrafted(self) -> bool:
+        """One token for each; whether some have ended."""
+        if not self._behind:
+            self._look_ahead()
+        self._behind += 1
+        self.held += len(self.decoding)
+        self.decoded += len(self.decoding)
+        for book, owing in self._owing.items():
+            book.came += owing
+        if self._behind < self._until:
             return False
-        sequence.finished_at = now
-        self.held -= sequence.context
-        self.decoded -= sequence.context
+        self.settle()
         return True
+
+    def _look_ahead(self) -> None:
+        self._until, self._owing = min((sequence.left for sequence in self.decoding), default=0), {}
+        for sequence in self.decoding:
+            if owed := sequence.owed:
+                self._until = min(self._until, owed)
+                self._owing[sequence.book] = self._owing.get(sequence.book, 0) + 1
+
+    def _drafted(self, length: int, found: list[int]) -> bool:
+        """A token for each, and what is accepted of its draft; whether some have ended."""
+        gained, ended = 0, False
+        for sequence in self.decoding:
+            accepted = (sequence.drawn or sequence.draw()).pop()
+            if accepted > length:  # noqa: PLR1730  # min() would be a call more
+                accepted = length
+            found[accepted] += 1  # -1, no draft, is the last place
+            tokens = 1 + accepted if accepted > 0 else 1
+            left = sequence.left - tokens
+            if left <= 0:
+                tokens += left
+                left, ended = 0, True
+            sequence.left = left
+            sequence.context += tokens
+            gained += tokens
+            owed = sequence.owed
+            if owed:
+                came = tokens if tokens < owed else owed  # noqa: FURB136  # as above
+                sequence.owed = owed - came
+                sequence.book.came += came
+        self.held += gained
+        self.decoded += gained
+        return ended
+
+    def _leave(self, now: float) -> list[Sequence]:
+        """Those that have nothing left to generate go."""
+        ended = [sequence for sequence in self.decoding if not sequence.left]
+        for sequence in ended:
+            sequence.finished_at = now
+            self.held -= sequence.context
+            self.decoded -= sequence.context
+        if ended:
+            self.decoding = [sequence for sequence in self.decoding if sequence.left]
+        return ended

@@ -12,7 +12,7 @@ from dataclasses import replace
 from random import Random
 
 from app.simulation.acceptance import Draws
-from app.simulation.batch import Batch, Progress
+from app.simulation.batch import Batch
 from app.simulation.engine_counters import Counters, Tally
 from app.simulation.engine_profile import EngineProfile
 from app.simulation.sequence import Sequence
@@ -68,6 +68,12 @@ class Engine:
     def waiting(self) -> int:
         """Sequences that wait for a place or for memory."""
         return len(self._waiting)
+
+    @property
+    def sequences(self) -> tuple[Sequence, ...]:
+        """All that run or wait, as they stand, in the order they came."""
+        self._batch.settle()
+        return tuple(self._live.values())
 
     @property
     def kv_usage(self) -> float:
@@ -151,21 +157,20 @@ class Engine:
         self._tally.prompt_tokens += prompts
         return seconds
 
-    def finish(self, now: float) -> list[Progress]:
-        """Carry out the step in progress: what each sequence gained; one that gained nothing is left out.
+    def finish(self, now: float) -> list[Sequence]:
+        """Carry out the step in progress: the sequences that ended with it, the older ones first.
 
         Raises RuntimeError when there is none.
         """
         length, self._length = self._length, None
         if length is None:
             raise RuntimeError("no step is in progress: begin one first")
-        progress = self._batch.decode(length, self._tally, now)
+        ended = self._batch.decode(length, self._tally, now)
         if self._batch.prefilling:
-            progress += self._batch.prefill(now)
-        for identity, _, last in progress:
-            if last:
-                del self._live[identity]
-        return progress
+            ended += self._batch.prefill(now)
+        for sequence in ended:
+            del self._live[sequence.identity]
+        return ended
 
     def _wait(self, sequence: Sequence) -> None:
         heapq.heappush(self._waiting, (sequence.rank, sequence))

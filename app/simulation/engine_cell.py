@@ -92,17 +92,16 @@ def _run(engine: Engine, batch: Several[Sequence], now: float) -> list[StepRecor
     before = engine.counters
     while (seconds := engine.begin(now)) is not None:
         now += seconds
-        progress = engine.finish(now)
+        engine.finish(now)
         after = engine.counters
-        started = sum(one.first_token_at == now for one in batch)
         records.append(
             StepRecord(
                 at=now,
                 step_s=seconds,
-                sequences=len(progress) - started,
-                started=started,
+                sequences=after.sequence_steps - before.sequence_steps,
+                started=sum(one.first_token_at == now for one in batch),
                 prompt_tokens=after.prompt_tokens - before.prompt_tokens,
-                decode_tokens=sum(tokens for _, tokens, _ in progress) - started,
+                decode_tokens=after.decoded_tokens - before.decoded_tokens,
                 drafts=after.drafts - before.drafts,
                 drafted=after.drafted - before.drafted,
                 accepted=after.accepted - before.accepted,

@@ -10,11 +10,11 @@ from enum import StrEnum
 
 from app.admission.desk import Desk
 from app.admission.refusals import NoSeatError
-from app.admission.seat import Seat
 from app.demand import Demand
 from app.errors import Code
 from app.membership import Membership
 from app.routing.ask import Ask
+from app.routing.route import Route
 from app.routing.rule import preferred_role
 from app.simulation.arrival import Arrival
 from app.simulation.fleet import Fleet
@@ -93,12 +93,15 @@ class Ingress:
         return self._demand.load(self._membership.epoch).wanted
 
     async def poll(self) -> None:
-        """Fetch snapshots for ever; each is `delay_s` old when it comes."""
+        """Fetch snapshots for ever; each is `delay_s` old when it comes, but the first comes at once.
+
+        A real ingress takes requests only when it has one.
+        """
         while True:
             load = self._demand.load(self._membership.epoch)
             load = replace(load, waiting={tier: self._desk.waiting(tier) for tier in Tier})
             snapshot = self._fetch(self._name, load, self._loop.time())
-            if self._delay_s:
+            if self._delay_s and self._membership.epoch is not None:
                 await asyncio.sleep(self._delay_s)
             self._membership.accept(snapshot, self._loop.time())
             self._desk.wake()
@@ -126,25 +129,28 @@ class Ingress:
             with seat:
                 waited_s = self._now() - arrival.at_s
                 identity = seat.route.replica.replica_id
-                answer = _Answer(seat)
                 replica = self._fleet.find(identity)
                 sequence = Sequence(
                     f"r{number}", arrival.workload, arrival.prompt_tokens, arrival.answer_tokens, number
                 )
-                if replica is None or not replica.take(sequence, answer.came):
+                owed = sequence.owed = _owed(seat.route)
+                ended = asyncio.Event()
+                if replica is None or not replica.take(sequence, self._membership.advanced, ended.set):
                     self._membership.refused(identity, self._loop.time())
                     tried |= {identity}
                     continue
-                await answer.ended.wait()
+                await ended.wait()
+                # The seat gives back all that was owed, of what came, too.
+                self._membership.advanced(identity, sequence.owed - owed)
                 return Served(
                     arrival,
-                    Outcome.OK if answer.tokens and sequence.left == 0 else Outcome.FAILED,
+                    Outcome.OK if sequence.generated and sequence.left == 0 else Outcome.FAILED,
                     seat.route.pool,
                     seat.route.reason.value if self._routing is Routing.OURS else self._routing.value,
                     waited_s,
                     None if sequence.first_token_at is None else sequence.first_token_at - self._origin_s,
                     self._now(),
-                    answer.tokens,
+                    sequence.generated,
                 )
 
     def _now(self) -> float:
@@ -165,16 +171,7 @@ class Ingress:
         )
 
 
-class _Answer:
-    """Tokens that came, as the ingress counts them."""
-
-    def __init__(self, seat: Seat) -> None:
-        self.tokens = 0
-        self.ended = asyncio.Event()
-        self._seat = seat
-
-    def came(self, tokens: int, last: bool) -> None:  # the replica's callback
-        self.tokens += tokens
-        self._seat.advance(tokens)
-        if last:
-            self.ended.set()
+def _owed(route: Route) -> int:
+    """The tokens that a seat on this route is taken to bring; whole ones, as the seat counts them."""
+    ask, speed = route.decision.ask, route.decision.rules.speeds.get(route.pool)
+    return round(ask.answer_tokens(None if speed is None else speed.answer_tokens) * ask.sequences)

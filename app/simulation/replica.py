@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 
 from app.simulation.engine import Engine
 from app.simulation.engine_profile import EngineProfile
-from app.simulation.sequence import Sequence
+from app.simulation.sequence import Book, Sequence
 from autoscaling.types import Capabilities, EngineTotals, FinishedRequest, ReplicaReport, ReplicaState, Role
 
-Came = Callable[[int, bool], None]  # tokens that came, and whether they were the last
+Advanced = Callable[[str, float], None]  # a replica, and expected tokens that came from it in a step
+Ended = Callable[[], None]  # a request has ended, however it did
 
 ENGINE, METHOD, MODEL = "simulated", "simulated-drafts", "simulated"
 
@@ -55,7 +56,8 @@ class Replica:
         self._engine = engine
         self._limits = limits
         self._loop = asyncio.get_running_loop()
-        self._open: dict[str, tuple[Sequence, Came]] = {}
+        self._open: dict[str, tuple[Sequence, Ended]] = {}
+        self._books: dict[Advanced, Book] = {}
         self._finished: list[FinishedRequest] = []
         self._seq = 0
         self._idle = asyncio.Event()
@@ -67,15 +69,17 @@ class Replica:
         """Sequences that were taken and have not ended."""
         return len(self._open)
 
-    def take(self, sequence: Sequence, came: Came) -> bool:
-        """Take a request, whose tokens `came` is told of; False while draining or above the hard limit.
+    def take(self, sequence: Sequence, advanced: Advanced, ended: Ended) -> bool:
+        """Take a request; False while draining or above the hard limit.
 
-        Raises ValueError for a prompt that never fits.
+        `advanced` is told once a step what has come of all that is `owed` to it, `ended` is called at the
+        end.  Raises ValueError for a prompt that never fits.
         """
         if self.state is not ReplicaState.RUNNING or self.inflight >= self._limits.hard:
             return False
         self._engine.add(sequence, self._loop.time())
-        self._open[sequence.identity] = sequence, came
+        sequence.book = self._books.setdefault(advanced, Book())
+        self._open[sequence.identity] = sequence, ended
         self._idle.clear()
         self._step()
         return True
@@ -92,10 +96,10 @@ class Replica:
             async with asyncio.timeout(limit_s):
                 await self._idle.wait()
         except TimeoutError:
-            for identity, (_, came) in list(self._open.items()):
+            for identity, (_, ended) in list(self._open.items()):
                 self._engine.abort(identity, self._loop.time())
                 del self._open[identity]
-                came(0, True)
+                ended()
         self.state = ReplicaState.STOPPED
 
     def report(self) -> ReplicaReport:
@@ -136,13 +140,14 @@ class Replica:
             self._loop.call_later(seconds, self._stepped)
 
     def _stepped(self) -> None:
-        now = self._loop.time()
-        for identity, tokens, last in self._engine.finish(now):
-            sequence, came = self._open[identity]
-            if last:
-                del self._open[identity]
-                self._finished.append(_record(sequence))
-            came(tokens, last)
+        done = self._engine.finish(self._loop.time())
+        for advanced, book in self._books.items():
+            if book.came:
+                advanced(self.identity, book.read())
+        for sequence in done:
+            _, ended = self._open.pop(sequence.identity)
+            self._finished.append(_record(sequence))
+            ended()
         if not self._open:
             self._idle.set()
         self._step()

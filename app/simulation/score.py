@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from math import ceil
 
 import numpy as np
 
 from app.simulation.ingress import Served
-from app.simulation.scores import Moment, Scores, TierScore
+from app.simulation.scores import Moment, Scores, TierScore, middle_and_high
 from app.simulation.service import PoolsAt, Setup, Simulated
 from autoscaling.policy import CapacityPolicy, TierObjective
 from autoscaling.request_line import Outcome
@@ -67,8 +67,8 @@ def _tier(served: Sequence[Served], objective: TierObjective, trace_s: float) ->
     whole = [one for one in served if one.outcome is Outcome.OK]
     kept = sum(in_time(one, objective) for one in whole)
     refused = sum(one.outcome in REFUSED for one in served)
-    ttft_p50, ttft_p95 = _percentiles(one.ttft_s for one in whole)
-    tpot_p50, tpot_p95 = _percentiles(one.tpot_s for one in whole)
+    ttft_p50, ttft_p95 = middle_and_high(one.ttft_s for one in whole)
+    tpot_p50, tpot_p95 = middle_and_high(one.tpot_s for one in whole)
     return TierScore(
         arrived=len(served),
         in_time=kept,
@@ -122,16 +122,7 @@ def _share(served: Sequence[Served], objective: TierObjective) -> float | None:
 
 
 def _tpot_p95(served: Sequence[Served]) -> float | None:
-    return _percentiles(one.tpot_s for one in served if one.outcome is Outcome.OK)[1]
-
-
-def _percentiles(values: Iterable[float | None]) -> tuple[float | None, float | None]:
-    """The 50th and the 95th of those that are known."""
-    known = [value for value in values if value is not None]
-    if not known:
-        return None, None
-    middle, high = np.percentile(known, (50.0, 95.0))
-    return float(middle), float(high)
+    return middle_and_high(one.tpot_s for one in served if one.outcome is Outcome.OK)[1]
 
 
 def _replica_seconds(pools: Sequence[PoolsAt], trace_s: float) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""What a simulated policy brought, whichever model simulated it: tiers, pools over time, moves, and what it cost.
+"""What a simulated policy brought, by whichever model: tiers, pools over time, moves, and what it cost.
 
 Counts are numbers of requests and tokens, whole in the event model and shares of them in the fluid one.
 Times are seconds since the trace's beginning; `None` is unknown, never zero.
@@ -6,8 +6,10 @@ Times are seconds since the trace's beginning; `None` is unknown, never zero.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+
+import numpy as np
 
 from autoscaling.types import Role, Tier
 
@@ -17,7 +19,7 @@ class TierScore:
     """What callers of one tier got."""
 
     arrived: float
-    in_time: float  # answered whole and inside every objective of the tier; without objectives: answered whole
+    in_time: float  # answered whole, and inside every objective where the tier has some
     late: float  # answered whole, outside an objective
     refused: float  # shed or no capacity before the deadline
     failed: float  # broken off
@@ -91,3 +93,12 @@ class Scores:
             and before.source is after.receiver
             for before, after in pairs
         )
+
+
+def middle_and_high(values: Iterable[float | None]) -> tuple[float | None, float | None]:
+    """The 50th and the 95th percentile of those that are known; None where none is."""
+    known = [value for value in values if value is not None]
+    if not known:
+        return None, None
+    middle, high = np.percentile(known, (50.0, 95.0))
+    return float(middle), float(high)

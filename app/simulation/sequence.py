@@ -5,8 +5,25 @@ from __future__ import annotations
 from app.simulation.acceptance import Outcomes
 
 
+class Book:
+    """Tokens that came of several sequences together, as far as they were expected, until it is read."""
+
+    __slots__ = ("came",)
+
+    def __init__(self) -> None:
+        self.came = 0
+
+    def read(self) -> int:
+        """What came since the last time."""
+        came, self.came = self.came, 0
+        return came
+
+
+NOBODYS = Book()  # nothing is owed to it
+
+
 class Sequence:
-    """One answer to generate; the engine writes all but the first six fields.
+    """One answer to generate; the engine writes all but the first six fields, `owed` and `book`.
 
     `number` tells a request from others in the draws of acceptance: the same one fares the same in every
     engine.  `priority` low runs first.  `cached_tokens` of the prompt lie in the engine's prefix cache, and
@@ -17,6 +34,7 @@ class Sequence:
     __slots__ = (
         "answer_tokens",
         "arrived_at",
+        "book",
         "computed",
         "context",
         "drawn",
@@ -26,6 +44,7 @@ class Sequence:
         "left",
         "number",
         "outcomes",
+        "owed",
         "part",
         "preemptions",
         "priority",
@@ -70,6 +89,8 @@ class Sequence:
         self.left = answer_tokens  # to generate
         self.outcomes: Outcomes | None = None  # None: nothing drafts
         self.drawn: list[int] = []  # accepted tokens of the next steps, the last step first
+        self.owed = 0  # tokens that are still expected, by whoever keeps the book
+        self.book = NOBODYS  # where they are counted when they come
         self.preemptions = 0
         self.arrived_at: float | None = None
         self.scheduled_at: float | None = None  # first

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from app.simulation.arrival import Arrival
@@ -19,8 +19,9 @@ from app.simulation.scores import MoveMade
 from app.simulation.virtual_time import run_virtually
 from autoscaling.decisions import Move, Sizes
 from autoscaling.observations import REPORT_PERIOD_S
+from autoscaling.request_line import Outcome
 from autoscaling.soft_limit import soft_limit
-from autoscaling.types import Role
+from autoscaling.types import Role, Tier
 
 STATES = ("RUNNING", "STARTING", "STOPPING")
 SETTLE_S = 3.0  # before the first arrival: every ingress knows every replica
@@ -84,16 +85,25 @@ class Simulated:
     moves: tuple[MoveMade, ...]  # by their beginning
 
 
-def simulate(setup: Setup, trace: Sequence[Arrival], say: Say | None = None) -> Simulated:
-    """Serve a trace, which is sorted by time, to its last answer; the same arguments give the same result."""
-    return run_virtually(_Run(setup, trace, say).run())
+def simulate(
+    setup: Setup, trace: Sequence[Arrival], say: Say | None = None, until_s: float | None = None
+) -> Simulated:
+    """Serve a trace, which is sorted by time, to its last answer; the same arguments give the same result.
+
+    With `until_s` batch work ends when so much of the trace has passed and all others have been answered:
+    what is open then counts as cancelled.
+    """
+    return run_virtually(_Run(setup, trace, say, until_s).run())
 
 
 class _Run:
-    def __init__(self, setup: Setup, trace: Sequence[Arrival], say: Say | None) -> None:
+    def __init__(
+        self, setup: Setup, trace: Sequence[Arrival], say: Say | None, until_s: float | None
+    ) -> None:
         self._setup = setup
         self._trace = trace
         self._say = say
+        self._until_s = until_s
         self._pools: list[PoolsAt] = []
         self._ingresses: list[Ingress] = []
         self._ended = 0
@@ -135,7 +145,22 @@ class _Run:
             task = asyncio.create_task(ingresses[number % len(ingresses)].serve(number, arrival))
             task.add_done_callback(self._count)
             tasks.append(task)
-        return list(await asyncio.gather(*tasks))
+        if self._until_s is None:
+            return list(await asyncio.gather(*tasks))
+        await asyncio.sleep(max(0.0, SETTLE_S + self._until_s - loop.time()))
+        await asyncio.gather(*(task for task, one in self._of(tasks) if one.tier is not Tier.BATCH))
+        at_s = loop.time() - SETTLE_S
+        found = [
+            task.result() if task.done() else Served(one, Outcome.CANCELLED, ended_at=at_s)
+            for task, one in self._of(tasks)
+        ]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        return found
+
+    def _of(self, tasks: Sequence[asyncio.Task[Served]]) -> Iterable[tuple[asyncio.Task[Served], Arrival]]:
+        return zip(tasks, self._trace, strict=True)
 
     def _count(self, _task: asyncio.Task[Served]) -> None:
         self._ended += 1

@@ -11,18 +11,20 @@ import pytest
 
 from app.simulation.built_in_profiles import built_in
 from app.simulation.contenders import CONTENDERS
+from app.simulation.score import scores
 from app.simulation.scores import Moment, MoveMade, Scores, TierScore
-from app.simulation.service import Setup
+from app.simulation.service import Setup, simulate
 from autoscaling.types import Role, Tier
 from benchmarks.errors import BenchError
-from benchmarks.evaluate_cells import FULL, QUICK
+from benchmarks.evaluate_cells import Panel
 from benchmarks.evaluate_fleet import timed
 from benchmarks.evaluate_load import Load, load_of
 from benchmarks.evaluate_outcomes import outcome_of
 from benchmarks.evaluate_plan import BOUNDS, OURS, RIVAL, SAME_AT_ANY_DELAY, Cell, Model, Traffic
-from benchmarks.evaluate_records import Begun, FleetRun, Records
+from benchmarks.evaluate_rates import full_per_s, in_time_per_s
+from benchmarks.evaluate_records import Begun, FleetRun, Found, Records
 from benchmarks.evaluate_run import run, run_all, setup_of
-from benchmarks.evaluate_sizes import full_per_s, in_time_per_s
+from benchmarks.evaluate_sizes import FULL, QUICK
 from tests.benchmarks.evaluate_fake import PLAN, outcome
 
 ENGINES = built_in("h100-8b")
@@ -64,7 +66,7 @@ def test_a_load_is_the_same_for_a_seed_and_has_both_tiers(traffic: Traffic) -> N
     assert sorted(times) == times
     assert 0.0 <= times[0] < times[-1] < 6.0
     assert {Tier.INTERACTIVE, Tier.BATCH} == {arrival.tier for arrival in one.arrivals}
-    assert {Traffic.MIXED: 3}.get(traffic, 2) == len(one.words)
+    assert {Traffic.MIXED: 4}.get(traffic, 2) == len(one.words)
 
 
 def test_rates_are_those_that_replicas_can_do() -> None:
@@ -94,8 +96,8 @@ def test_published_files_are_used_where_they_are() -> None:
     """The sentence says so, and rates are the same as of what was made, but for its statistics."""
     read = load_of(Traffic.MIXED, ENGINES, 1, 0.5, DATA)
 
-    assert all("from the published file" in words for words in read.words)
-    assert all("chat" == one.workload for one in read.arrivals if one.tier is Tier.INTERACTIVE)
+    assert all("from the published file" in words for words in read.words[:2])
+    assert {"code", "chat"} == {one.workload for one in read.arrivals if one.tier is Tier.INTERACTIVE}
 
 
 # --- the plan
@@ -118,7 +120,20 @@ def test_a_run_is_needed_once_whatever_needs_it() -> None:
     assert len(cells) == len(set(cells))
     assert {30.0} == {cell.delay_s for cell in at_30}
     assert 15 == sum(cell.model is Model.FLUID for cell in cells)
-    assert {(Traffic.CODE, 1)} == {(cell.traffic, cell.seed) for cell in cells[:22]}
+    assert {(Traffic.CODE, 1)} == {(cell.traffic, cell.seed) for cell in cells[:18]}
+
+
+def test_other_delays_are_tried_for_those_that_learn_by_them() -> None:
+    """Ours on every load, simple rules on the mixed one, what knows the trace nowhere; all at one delay."""
+    code, mixed, whole = (
+        {*FULL.names(Panel(traffic, delay_s))}
+        for traffic, delay_s in ((Traffic.CODE, 90.0), (Traffic.MIXED, 90.0), (Traffic.CODE, 30.0))
+    )
+
+    assert {*CONTENDERS} == whole
+    assert {"hindsight"} == whole - mixed
+    assert {"threshold", "hpa-like", "dynamo-like"} == mixed - code
+    assert 5 * 3 * 2 == sum(cell.contender == OURS and cell.delay_s != 30.0 for cell in FULL.cells())
 
 
 def test_a_split_that_is_a_contender_is_not_run_twice() -> None:
@@ -128,14 +143,14 @@ def test_a_split_that_is_a_contender_is_not_run_twice() -> None:
 
 
 def test_one_thing_at_a_time_is_off() -> None:
-    """Of ours and of the strongest rival: two beliefs at two factors, backfill, and three delays."""
+    """Of ours and of the strongest rival: two beliefs at two factors, two delays, and backfill of ours."""
     found = FULL.sensitivity()
     off = [
         (cell.acceptance != 1.0) + (cell.cost != 1.0) + (cell.snapshot_delay_s != 1.0) + (not cell.backfill)
         for cell in (one.cells[0] for one in found)
     ]
 
-    assert [0, *[1] * 8, 0, *[1] * 8] == off
+    assert [0, *[1] * 7, 0, *[1] * 6] == off
     assert {OURS, RIVAL} == {one.contender for one in found}
 
 
@@ -195,6 +210,14 @@ def test_cells_run_side_by_side_give_what_they_give_alone() -> None:
     assert {cell: run(cell, None) for cell in cells} == found
 
 
+def test_batch_work_that_would_end_after_the_trace_changes_no_outcome() -> None:
+    """A run ends with the last interactive answer; one that goes on to the end of all work tells the same."""
+    load, setup = loaded(), setup_of(CELL, loaded())
+    whole = scores(simulate(setup, load.arrivals), setup, 3.0)
+
+    assert outcome_of(CELL, whole) == run(CELL, None).outcome
+
+
 def test_a_fault_of_a_run_ends_all() -> None:
     """With its own words."""
     with pytest.raises(BenchError, match="best is no contender"):
@@ -222,7 +245,7 @@ def test_an_outcome_is_the_scores_in_a_few_numbers() -> None:
 
     there = MoveMade(0.0, Role.PLAIN, Role.SPECULATIVE, 1, "shortfall", "done", 40.0)
     back = MoveMade(60.0, Role.SPECULATIVE, Role.PLAIN, 1, "shortfall", "moving")
-    scores = Scores(
+    made = Scores(
         seconds=120.0,
         tiers={
             Tier.INTERACTIVE: TierScore(100, 90, 5, 4, 1, tokens=12_000),
@@ -234,14 +257,14 @@ def test_an_outcome_is_the_scores_in_a_few_numbers() -> None:
         series=(moment(0.0, 17.0), moment(60.0, 16.0)),
         interval_s=60.0,
     )
-    found = outcome_of(CELL, scores)
+    found = outcome_of(CELL, made)
 
     assert (0.9, 0.04, 0.01) == (found.attainment, found.refused, found.failed)
     assert (100.0, 200.0) == (found.interactive_tokens_per_s, found.batch_tokens_per_s)
     assert (2, 1, 60.0) == (found.moves, found.reversals, found.moves_per_h)
     assert (0.05, 0.5, 0.75) == pytest.approx((found.switching_share, found.short_share, found.plain_share))
     with pytest.raises(ValueError, match="no interactive request arrived"):
-        outcome_of(CELL, replace(scores, tiers={}))
+        outcome_of(CELL, replace(made, tiers={}))
 
 
 # --- records
@@ -284,6 +307,19 @@ def test_another_file_is_refused(tmp_path: Path, text: bytes, expected: str) -> 
 
     with pytest.raises(BenchError, match=expected):
         Records(path, Begun(None)).resume()
+
+
+def test_what_did_not_move_is_the_same_at_every_delay() -> None:
+    """Not where it moved, not for what knows the trace, and not before it has run."""
+    known = Found()
+    late = replace(outcome().cell, delay_s=90.0)
+    assert known.unmoved(late) is None
+    for one in (outcome(), outcome("threshold", moves=1), outcome("hindsight")):
+        known.outcomes[one.cell] = one
+
+    assert outcome(cell=late) == known.unmoved(late)
+    assert known.unmoved(replace(late, contender="threshold")) is None
+    assert known.unmoved(replace(late, contender="hindsight")) is None
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:

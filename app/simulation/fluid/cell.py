@@ -2,30 +2,52 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
+from app.simulation.acceptance import Acceptance
 from app.simulation.fluid.course import Stays
+from app.simulation.fluid.crowd import Crowd
 from app.simulation.fluid.ends import Ends
 from app.simulation.fluid.load import Flow, Numbers
 from app.simulation.fluid.pace import Busy, Pace, Stepping
+from app.simulation.fluid.uneven import Lately, Uneven
 
 FAR = 0.05  # a tick whose pace comes out by more than this share off what was foreseen is done again
 AGAIN = 3  # times at most
+_ALIKE = (  # in both parts of a cell
+    "limit",
+    "clock",
+    "pace",
+    "uneven",
+    "_context",
+    "_drafting",
+    "_prompt",
+    "_backlog",
+    "_first_s",
+    "_lately",
+)
 
 
 class Nature:
     """What is fixed for all cells of a pool: its engines, and what the flows are like there."""
 
     def __init__(
-        self, stepping: Stepping, stays: Stays, flows: Sequence[Flow], draft_rates: Sequence[float]
+        self,
+        stepping: Stepping,
+        stays: Stays,
+        flows: Sequence[Flow],
+        acceptances: Sequence[Acceptance],
+        crowd: Crowd,
     ) -> None:
         self.stepping = stepping
+        self.crowd = crowd
         self.stays = stays
         # Tokens that those in flight have so far.
         self.ages = np.array([flow.answers.mean_in_flight / 2 for flow in flows])
-        self.drafting = np.array([stepping.drafting(rate) for rate in draft_rates])
+        self.drafting = np.array([stepping.drafting(one) for one in acceptances])
 
 
 class Cell:
@@ -38,11 +60,12 @@ class Cell:
     def __init__(self, nature: Nature, replicas: int) -> None:
         flows = len(nature.ages)
         self.replicas = replicas
+        self.limit = math.inf  # sequences of each up to which ingresses send it more
+        self.uneven = Uneven()
         self.clock = 0.0
         self.left = 0.0  # sequences in flight when the tick ends, if nobody came
-        self.staying: Numbers = np.ones(
-            flows
-        )  # the share of those who come that is there at its end, by flow
+        # By flow, the share of those who come that is there at its end.
+        self.staying: Numbers = np.ones(flows)
         self._nature = nature
         self._ends = Ends(nature.stays)
         self._running: Numbers = np.zeros(flows)
@@ -52,6 +75,7 @@ class Cell:
         self._entering_per_s = self._backlog = self._first_s = 0.0  # per replica
         self._context = nature.stepping.context_tokens
         self._drafting = float(nature.drafting.mean())
+        self._lately = Lately()
         self._stay = 0.0  # of those that run: still there when the tick ends, if nobody began to
         self.pace: Pace = self._paced(0.0, 0.0, 0.0, 1.0)
 
@@ -71,16 +95,26 @@ class Cell:
         if total > 0:
             self._context = float(self._prompts.sum() + self.in_flight @ self._nature.ages) / total
             self._drafting = float(self.in_flight @ self._nature.drafting) / total
+        self.uneven = self._lately.uneven(self._nature.crowd, self.replicas, self.pace.steady, self.limit)
         waiting = float(self._waiting.sum())
         self._look(self._paced(float(self._running.sum()), waiting, self._entering_per_s, seconds), seconds)
         self.left = self._stay + waiting
         if waiting > 0:
             self.staying = np.ones_like(self.staying)
 
-    def advance(self, seconds: float, coming: Numbers, prompts: Numbers, square: float) -> Numbers:
+    def advance(
+        self,
+        seconds: float,
+        coming: Numbers,
+        prompts: Numbers,
+        square: float,
+        guests: float = 0.0,
+        picky: float = 0.0,
+    ) -> Numbers:
         """Pass a tick in which sequences come evenly, by flow; those that end, by flow.
 
-        `prompts` are the tokens of all their prompts, `square` the mean of the squares.
+        `prompts` are the tokens of all their prompts, `square` the mean of the squares; `guests` of them go
+        only to emptier replicas, and together are as `picky`: see `Lately`.
         """
         total = float(coming.sum())
         if total > 0:
@@ -113,7 +147,14 @@ class Cell:
         self.clock += steps
         self._entering_per_s = float(entering.sum()) / replicas / seconds
         self._backlog, self._first_s = pace.backlog, pace.first_s
+        self._lately = self._lately.then(
+            seconds, total / replicas, guests / replicas, picky / replicas, self.total / replicas
+        )
         return gone
+
+    def looks(self, seconds: float) -> float:
+        """How often what is free here is filled in so many seconds."""
+        return self._nature.crowd.looks_per_s * seconds
 
     def split(self, replicas: int) -> Cell:
         """Part with some of the replicas, and with what is open there."""
@@ -124,7 +165,7 @@ class Cell:
             whole = getattr(self, name)
             setattr(other, name, whole * share)
             setattr(self, name, whole * (1.0 - share))
-        for name in ("clock", "_context", "_drafting", "_prompt", "_backlog", "_first_s", "pace"):
+        for name in _ALIKE:
             setattr(other, name, getattr(self, name))
         self.replicas -= replicas
         return other
@@ -134,6 +175,7 @@ class Cell:
         before, self.replicas = self.replicas, self.replicas + replicas
         self._entering_per_s *= before / self.replicas
         self._backlog *= before / self.replicas
+        self._lately = self._lately.thinned(before / self.replicas)
 
     def _paced(self, running: float, waiting: float, entering_per_s: float, seconds: float) -> Pace:
         """The pace with so many sequences at all replicas together; the last is for each of them."""
@@ -150,6 +192,7 @@ class Cell:
                 prompt_square=self._prompt[1],
                 backlog=self._backlog,
                 first_s=self._first_s,
+                uneven=self.uneven,
             )
         )
 

@@ -15,17 +15,48 @@ TAIL = 4096  # ticks that are added when there is no more room
 
 
 class Of(IntEnum):
-    """The columns of a pool's history."""
+    """The columns of a pool's history; those of `Pace` are told there."""
 
     CLOCK = 0  # steps, at the tick's beginning
     STEPS_PER_S = 1
-    PROMPT_SHARE = 2
-    LUMPS_PER_S = 3
-    UNEVEN = 4
-    BEFORE_S = 5  # until the first token, without the own prompt and chance
-    TOKEN_S = 6
-    CHANCE_S = 7
-    FIRST_S = 8  # mean of all of it
+    STEP_S = 2
+    PROMPT_SHARE = 3
+    LUMPS_PER_S = 4
+    SPREAD = 5
+    OWN_S = 6
+    UNEVEN = 7
+    UNEVEN_LUMPS = 8
+    RANDOM = 9
+    LEAVING_PER_S = 10
+    AT_HOME = 11
+    AS_GUEST = 12
+    BEFORE_S = 13  # until the first token, without the own prompt and chance
+    TOKEN_S = 14
+    CHANCE_S = 15
+    FIRST_S = 16  # mean of all of it
+
+
+def row_of(pace: Pace, clock: float = 0.0) -> tuple[float, ...]:
+    """What is kept of a pace, in the order of `Of`."""
+    return (
+        clock,
+        pace.steps_per_s,
+        pace.step_s,
+        pace.prompt_share,
+        pace.lumps_per_s,
+        pace.spread,
+        pace.own_s,
+        pace.uneven,
+        pace.uneven_lumps,
+        pace.random,
+        pace.leaving_per_s,
+        pace.at_home,
+        pace.as_guest,
+        pace.queued_s + pace.fixed_s,
+        pace.prompt_token_s,
+        pace.chance_s,
+        pace.queued_s + pace.first_s,
+    )
 
 
 class History:
@@ -53,15 +84,4 @@ class History:
     def note(self, tick: int, clocks: Mapping[Role, float], paces: Mapping[Role, Pace]) -> None:
         """Keep what the pools were like in a tick; clocks are those of its beginning."""
         for place, role in enumerate(Role):
-            pace = paces[role]
-            self.pools[tick, place] = (
-                clocks[role],
-                pace.steps_per_s,
-                pace.prompt_share,
-                pace.lumps_per_s,
-                pace.uneven,
-                pace.queued_s + pace.fixed_s,
-                pace.prompt_token_s,
-                pace.chance_s,
-                pace.queued_s + pace.first_s,
-            )
+            self.pools[tick, place] = row_of(paces[role], clocks[role])

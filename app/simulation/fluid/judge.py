@@ -10,11 +10,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from app.routing.rule import preferred_role
 from app.simulation.fluid.course import Course
 from app.simulation.fluid.history import History, Of
 from app.simulation.fluid.load import FluidLoad, Numbers
 from app.simulation.fluid.speeds import OF_CHANCE
-from app.simulation.fluid.spread import NODES, tpot_s
+from app.simulation.fluid.spread import FATES, tpot_s
 from autoscaling.policy import TierObjective
 from autoscaling.types import Role, Tier
 
@@ -64,13 +65,14 @@ def judge(
                 continue
             came = np.maximum(begun[:, None] + load.tick_s / 2 - history.waited_s[:ticks, kinds], 0.0)
             interval = np.minimum((came / interval_s).astype(int), intervals - 1)
-            kept = _tpots(clock, courses[role][flow], total, interval, objective, judged.tpot[:, tier])
+            whose = Of.AT_HOME if preferred_role(one.tier, None) is role else Of.AS_GUEST
+            kept = _tpots(clock, courses[role][flow], total, interval, objective, judged.tpot[:, tier], whose)
             for column, number in enumerate(kinds):
                 weights, waited_s = taken[:, column], history.waited_s[:ticks, number]
                 first_s = pools[:, Of.BEFORE_S] + pools[:, Of.TOKEN_S] * load.kinds[number].prompt_tokens
                 soon = _ttfts(
                     first_s + waited_s,
-                    waited_s,
+                    np.minimum(waited_s, load.tick_s),
                     pools[:, Of.CHANCE_S],
                     weights,
                     objective,
@@ -119,6 +121,7 @@ def _tpots(
     interval: NDArray[np.int64],
     objective: TierObjective,
     histogram: Numbers,
+    whose: Of,
 ) -> Numbers:
     """By tick of admission, the share that keeps the time per token; and the histogram of these times."""
     ticks = len(total)
@@ -132,19 +135,13 @@ def _tpots(
     chosen = np.flatnonzero(masses > 0)
     shares = np.ones(len(edges))
     single = 1.0 - float(course.shares.sum())
-    weights = course.shares / len(NODES)
+    weights = course.shares / FATES
     for begin in range(0, len(chosen), AT_ONCE):
         some = chosen[begin : begin + AT_ONCE]
         rows = clock.pools[middles[some]]
         start = rows[:, Of.CLOCK] + (clock.tick_s / 2 + rows[:, Of.FIRST_S]) * rows[:, Of.STEPS_PER_S]
         stay_s = clock.time(start[:, None] + course.steps) - clock.time(start)[:, None]
-        values = tpot_s(
-            stay_s,
-            course.further,
-            rows[:, Of.PROMPT_SHARE, None],
-            stay_s * rows[:, Of.LUMPS_PER_S, None],
-            rows[:, Of.UNEVEN, None],
-        )
+        values = tpot_s(stay_s, course.steps, course.further, rows[:, None, :], whose)
         if objective.tpot_seconds is not None:
             inside = (values <= objective.tpot_seconds).sum(axis=2)
             shares[some] = single + inside @ weights
@@ -155,7 +152,7 @@ def _tpots(
 
 def _ttfts(
     first_s: Numbers,
-    waited_s: Numbers,
+    apart_s: Numbers,
     chance_s: Numbers,
     weights: Numbers,
     objective: TierObjective,
@@ -163,10 +160,11 @@ def _ttfts(
 ) -> Numbers:
     """By tick of admission, the share whose first token comes in time; and the histogram of these times.
 
-    The time is spread evenly: over twice the chance part, and by half of the wait to each side.
+    The time is spread evenly: over twice the chance part, and by half of `apart_s` to each side.  So far are
+    those apart who waited and were let in together: they come in turn, and within a tick.
     """
-    width = 2 * chance_s + waited_s
-    low = first_s - waited_s / 2
+    width = 2 * chance_s + apart_s
+    low = first_s - apart_s / 2
     for part in OF_CHANCE:
         _count(histogram, np.zeros(len(low), int), low + width * part, weights / len(OF_CHANCE))
     if objective.ttft_seconds is None:

@@ -15,6 +15,7 @@ from app.routing.rule import preferred_role
 from app.simulation.fluid.cell import Nature
 from app.simulation.fluid.control import Control
 from app.simulation.fluid.course import course_of, stays_of
+from app.simulation.fluid.crowd import Crowd
 from app.simulation.fluid.door import Door
 from app.simulation.fluid.fleet import Fleet
 from app.simulation.fluid.history import History
@@ -42,11 +43,17 @@ class _Run:
     def __init__(self, setup: FluidSetup, load: FluidLoad, say: Say | None) -> None:
         self._setup, self._load, self._say = setup, load, say
         acceptances = [setup.engines.acceptance_of(flow.workload) for flow in load.flows]
-        rates = [one.draft_rate for one in acceptances]
         steppings = {role: Stepping(setup.engines, setup.lies[role]) for role in Role}
         lengths = {role: one.draft_lengths for role, one in steppings.items()}
+        crowd = Crowd(setup.ingresses, setup.snapshot_delay_s)
         natures = {
-            role: Nature(one, stays_of(load.flows, acceptances, lengths[role], setup.seed), load.flows, rates)
+            role: Nature(
+                one,
+                stays_of(load.flows, acceptances, lengths[role], setup.seed),
+                load.flows,
+                acceptances,
+                crowd,
+            )
             for role, one in steppings.items()
         }
         self._courses = {
@@ -64,6 +71,9 @@ class _Run:
         self._speeds = {role: Speeds(load, self._courses[role]) for role in Role}
         self._preferred = [preferred_role(flow.tier, None) for flow in load.flows]
         self._flow_of = np.array([kind.flow for kind in load.kinds])
+        self._guests = {
+            role: np.array([self._preferred[flow] is not role for flow in self._flow_of]) for role in Role
+        }
         self._prompts = np.array([kind.prompt_tokens for kind in load.kinds])
         self._squares = np.array([kind.prompt_square for kind in load.kinds])
         self._looks: list[Look] = []
@@ -150,14 +160,25 @@ class _Run:
         cells = {role: pool.cell for role, pool in self._fleet.pools.items()}
         clocks = {role: cell.clock for role, cell in cells.items()}
         levels = []
-        for cell in cells.values():
+        for role, cell in cells.items():
+            cell.limit = float(self._control.limits[role].soft)
             cell.foresee(seconds)
             replicas = max(1, cell.replicas)
-            levels.append(Level(cell.total / replicas, cell.left / replicas, replicas, cell.staying.tolist()))
+            levels.append(
+                Level(
+                    cell.total / replicas,
+                    cell.left / replicas,
+                    replicas,
+                    cell.staying.tolist(),
+                    cell.uneven.crowding,
+                    cell.looks(seconds),
+                )
+            )
         self._door.let_in(now + seconds / 2, tick, arrived, levels, rules, history)
         for place, (role, cell) in enumerate(cells.items()):
             begun = history.taken[tick, :, place]
-            ended = cell.advance(seconds, *self._coming(begun))
+            guests = float(begun[self._guests[role]].sum())
+            ended = cell.advance(seconds, *self._coming(begun), guests, levels[place].picky)
             self._speeds[role].add(now, ended, begun, cell.pace)
         history.note(tick, clocks, {role: cell.pace for role, cell in cells.items()})
         if self._door.queue.busy:

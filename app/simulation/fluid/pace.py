@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final
 
+from app.simulation.acceptance import Acceptance
 from app.simulation.engine_profile import EngineProfile
+from app.simulation.fluid.uneven import Uneven
 from app.simulation.replica import Lies
 from autoscaling.profile import MEAN
 from autoscaling.step_cost import step_s
 
-# Variance over mean of the sequences at a replica; 1 would be replicas chosen at random.  Counted in the
-# event model, where the one of two with less work is chosen.
-CROWDING: Final = 0.5
 MOST_SHARE = 0.97  # of the time that prompts take at most, so that steps go on
 
 
@@ -31,6 +29,7 @@ class Busy:
     prompt_square: float  # mean of the squares
     backlog: float  # prompts that were to be computed before
     first_s: float  # mean of the tick before, from there to a first token
+    uneven: Uneven
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +43,16 @@ class Pace:
     steps_per_s: float  # at the pool's largest K, or as many as bring the same tokens
     step_s: float  # such a step
     prompt_share: float  # of it, for prompts of others
-    lumps_per_s: float  # prompts per second that vary as much: fewer where lengths differ
+    lumps_per_s: float  # such prompts
+    spread: float  # mean of the squares of their tokens over the square of the mean
+    own_s: float  # of the step in which the own prompt ends
     uneven: float  # standard deviation between replicas of a step's seconds without prompts, over their mean
+    uneven_lumps: float  # of the prompts per second, likewise, where the load is above the mean
+    random: float  # 1 where requests come at random, less where replicas are kept alike
+    leaving_per_s: float  # share of a replica's surplus that leaves
+    steady: float  # share by which departures rise with the load; less than 1, for steps grow with it
+    at_home: float  # share by which steps are longer for those whose own pool this is
+    as_guest: float  # likewise for guests
     queued_s: float
     fixed_s: float
     prompt_token_s: float
@@ -73,9 +80,9 @@ class Stepping:
         self._most = profile.max_num_seqs
         self._budget = profile.max_batched_tokens
 
-    def drafting(self, draft_rate: float) -> float:
-        """The share of sequences with a draft in a step, where a kind of work has this share of steps."""
-        return 1.0 if self._every else draft_rate
+    def drafting(self, acceptance: Acceptance) -> float:
+        """The share of sequences with a draft in a step; drafts are drawn for the largest K, and cut."""
+        return 1.0 if self._every else acceptance.drafting(max(self.draft_lengths))
 
     def fitting(self, context_tokens: float) -> float:
         """How many sequences run at once; the memory for one more is free in part."""
@@ -84,8 +91,9 @@ class Stepping:
     def pace(self, busy: Busy) -> Pace:
         """The pace of one tick."""
         decoding = max(0.0, busy.running - busy.entering_per_s * busy.first_s)
-        seen = max(1.0, decoding + CROWDING)
-        length = self.draft_lengths[min(int(busy.running + CROWDING), len(self.draft_lengths) - 1)]
+        uneven = busy.uneven
+        seen = max(1.0, decoding + uneven.crowding)  # more sequences are where there are more
+        length = self.draft_lengths[min(int(busy.running + uneven.crowding), len(self.draft_lengths) - 1)]
         base = self._step_s(seen, busy, length)
         prompt = max(1.0, busy.prompt_tokens)
         one = self._step_s(seen, busy, length, prompt) - base
@@ -95,22 +103,33 @@ class Stepping:
         offered = busy.entering_per_s + busy.backlog / busy.seconds
         served = min(offered, fastest)
         backlog = (offered - served) * busy.seconds
-        share = min(served * one, MOST_SHARE)
+        lumps = served * (1.0 + uneven.surplus)
+        share = min(lumps * one, MOST_SHARE)
         step = base / (1.0 - share)
-        spread = busy.prompt_square / prompt**2 if busy.prompt_square > 0 else 1.0
+        spread = max(1.0, busy.prompt_square / prompt**2)
         # A prompt waits for the rest of a step, and then shares one with those that came in the first; the
         # longer a step the likelier it is to be met.
-        met = step + served * one**2 * spread / (1.0 - share**2)
+        met = step + lumps * one**2 * spread / (1.0 - share**2)
         chance = min(1.0, busy.running) * met * (0.5 + share)
         fixed = base + (backlog / served if served > 0 else 0.0)
         slope = (base - self._step_s(0.0, busy, length)) / seen
-        gain = self._gains[length]
+        idle = base - slope * seen
+        steady = (1.0 - min(served * one, MOST_SHARE)) * idle / (idle + slope * decoding)
+        gain, deviation = self._gains[length], (uneven.crowding * max(0.0, busy.running)) ** 0.5
         return Pace(
             steps_per_s=gain / step,
             step_s=step / gain,
             prompt_share=share,
-            lumps_per_s=served / spread,
-            uneven=slope * (CROWDING * seen) ** 0.5 / base,
+            lumps_per_s=lumps,
+            spread=spread,
+            own_s=base + min(one, full) + share * met,
+            uneven=slope * deviation / base,
+            uneven_lumps=uneven.surplus * busy.running / (1.0 + uneven.surplus) / max(deviation, 1e-9),
+            random=min(1.0, uneven.crowding * steady),
+            leaving_per_s=uneven.leaving_per_s,
+            steady=steady,
+            at_home=slope * uneven.at_home / base,
+            as_guest=slope * uneven.as_guest / base,
             queued_s=busy.waiting / busy.entering_per_s if busy.entering_per_s > 0 else 0.0,
             fixed_s=fixed,
             prompt_token_s=one / prompt,

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from scipy.special import ndtri
+from scipy.special import gammainc, ndtr
 
 from app.routing.ask import Ask
-from app.routing.options import OWN_POOL, USUAL
-from app.routing.rule import choose_pool
+from app.routing.rule import choose_pool, preferred_role
 from app.routing.views import pool_view
 from app.simulation.fluid.load import FluidLoad
-from app.simulation.fluid.standin import candidate, view_of
+from app.simulation.fluid.standin import SEEN, below, candidate, view_of
 from app.simulation.replica import Limits
 from app.workload.acceptance import draftable
 from autoscaling.profile import MEAN
@@ -21,20 +21,52 @@ from autoscaling.types import Role, Tier
 
 ROLES: Final = tuple(Role)  # a pool's place is its role's here
 MOST_PARTS: Final = 12  # into which a kind's requests of one tick are cut at most
-LEAST: Final = 0.56  # the least of n values is about their quantile at this over n
+CRUMB: Final = 1e-6  # sequences per replica; less is a rounding error, and must not make room
 ALONE: Final = -1  # the place of a load on which an answer does not depend
 
 
 class Level:
     """How full the replicas of a pool are that the ingresses know; `fill` raises it."""
 
-    __slots__ = ("load", "now", "replicas", "staying")
+    __slots__ = ("_guests", "crowding", "load", "looks", "now", "picky", "replicas", "staying")
 
-    def __init__(self, now: float, load: float, replicas: int, staying: Sequence[float]) -> None:
+    def __init__(
+        self,
+        now: float,
+        load: float,
+        replicas: int,
+        staying: Sequence[float],
+        crowding: float = 1.0,
+        looks: float = 1.0,
+    ) -> None:
         self.now = now  # sequences per replica
         self.load = load  # when the tick ends, with those that were let in so far
         self.replicas = replicas
         self.staying = staying  # by flow: the share of those let in that is still there then
+        self.crowding = crowding  # variance over mean of their sequences
+        self.looks = looks  # how often in the tick what is free is filled, by all ingresses together
+        self.picky = 0.0  # guests, each as far as there is little room for him
+        self._guests = 0.0
+
+    def room(self, edge: int) -> float:
+        """How many guests find room yet, who go only where fewer sequences are than `edge`.
+
+        At each look they fill all replicas up to there; loads are about gamma variates.
+        """
+        shape = max(self.now, 1e-9) / self.crowding
+        reached = edge / self.crowding
+        free = edge * float(gammainc(shape, reached)) - self.now * float(gammainc(shape + 1.0, reached))
+        return max(0.0, self.looks * self.replicas * free - self._guests)
+
+    def take(self, guests: float, edge: int) -> None:
+        """Count guests that were let in.
+
+        The fewer replicas look as if they had room, the more do all guests go to those.
+        """
+        self._guests += guests
+        deviation = max(1e-3, SEEN * self.now) ** 0.5
+        above = min(3.0, (self.now - edge) / deviation)
+        self.picky += guests * math.exp(-above * above / 2) / math.sqrt(2 * math.pi) / float(ndtr(-above))
 
 
 class Router:
@@ -58,14 +90,13 @@ class Router:
 
     def renew(self, rules: RoutingRules, limits: Mapping[Role, Limits], replicas: Mapping[Role, int]) -> None:
         """Go by these rules and limits per replica from now on; `replicas` are those that take work."""
-        is_open = [replicas[role] > 0 for role in ROLES]
         state = (rules, dict(limits), dict(replicas))
         if state == self._state:
             return
-        self._state, self._rules, self._open = state, rules, is_open
+        self._state, self._rules = state, rules
+        self._open = [replicas[role] > 0 for role in ROLES]
         self._limits = [limits[role] for role in ROLES]
-        # About the mean of the least of so many normal values.
-        self._below = [max(0.0, -float(ndtri(LEAST / max(1, replicas[role])))) for role in ROLES]
+        self._below = [below(replicas[role]) for role in ROLES]
         self._asks = [
             self._ask(flow.tier, flow.workload, prompt_tokens) for _, flow, prompt_tokens in self._kinds
         ]
@@ -86,27 +117,42 @@ class Router:
         return sorted(kinds, key=more, reverse=True)
 
     def fill(self, kind: int, mass: float, levels: Sequence[Level]) -> tuple[float, float]:
-        """Let requests of a kind in as far as there is room: how much each pool takes."""
+        """Let requests of a kind in as far as there is room: how much each pool takes.
+
+        In a pool that is not its own a kind is a guest, and finds room only at emptier replicas.
+        """
         flow = self._kinds[kind][0]
+        own = ROLES.index(preferred_role(self._kinds[kind][1].tier, None))
         taken = [0.0, 0.0]
         left, least = mass, mass / MOST_PARTS
+        closed: int | None = None  # a pool that has no room for guests left
         while left > 0:
             loads = int(levels[0].load), int(levels[1].load)
+            if closed is not None:
+                full = self._limits[closed].hard
+                loads = (full, loads[1]) if closed == 0 else (loads[0], full)
             place = self.choose(kind, *loads)
             if place is None:
                 break
-            level = levels[place]
+            level, most = levels[place], left
+            if place != own:
+                most = min(left, level.room(self._most(kind, place)))
+                if most < left:
+                    closed = place
             per = level.staying[flow] / level.replicas
-            last = int(level.load + left * per)
+            last = int(level.load + most * per)
             edge = None
             if last > loads[place] and self._moved(kind, loads, place, last) != place:
                 edge = self._edge(kind, loads, place, last)
-            part = left if edge is None else max(least, (edge - level.load) / per)
-            if edge is None or part >= left or part == least:
-                part = min(part, left)
-                level.load += part * per
+            part = most if edge is None else max(least, (edge - level.load) / per)
+            if edge is None or part >= most or part == least:
+                part = min(part, most)
+                raised = level.load + part * per
+                level.load = float(round(raised)) if abs(raised - round(raised)) < CRUMB else raised
             else:
                 level.load = float(edge)  # not a rounding error below it
+            if place != own:
+                level.take(part, self._most(kind, place))
             taken[place] += part
             left -= part
         return taken[0], taken[1]
@@ -119,7 +165,7 @@ class Router:
                 return known[key]
         ask = self._asks[kind]
         candidates = [
-            candidate(self._views[place], self._limits[place], load, self._below_of(ask.tier, place))
+            candidate(self._views[place], self._limits[place], load, self._below[place])
             for place, load in enumerate((speculative, plain))
             if self._open[place]
         ]
@@ -140,11 +186,6 @@ class Router:
             loads = (0, full) if place == 0 else (full, 0)
             self._borne[kind, place] = self._edge(kind, loads, place, self._limits[place].hard)
         return self._borne[kind, place]
-
-    def _below_of(self, tier: Tier, place: int) -> float:
-        """Where room is enough the emptiest replica speaks for its pool; else fuller ones are left out."""
-        own = next(one for one in USUAL[tier] if one.role is OWN_POOL[tier])
-        return self._below[place] if own.room_is_enough and own.role is ROLES[place] else 0.0
 
     def _moved(self, kind: int, loads: tuple[int, int], place: int, load: int) -> int | None:
         """The choice with another load in one of the pools."""

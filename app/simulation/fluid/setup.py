@@ -34,7 +34,8 @@ class FluidSetup:
     limits: Mapping[Role, Limits]
     delays: Delays
     lies: Mapping[Role, Lies] = field(default_factory=_own_kinds)
-    snapshot_delay_s: float = 0.0  # after which ingresses know a replica that began to run
+    ingresses: int = 1
+    snapshot_delay_s: float = 0.0  # of what ingresses know of replicas, and of each other's requests there
     seed: int = 1
     decide_s: float = 5.0
     interval_s: float = 10.0
@@ -58,6 +59,7 @@ def fluid_of(setup: Setup, decide_s: float = 5.0, interval_s: float = 10.0) -> F
         limits=setup.limits,
         delays=setup.delays,
         lies=setup.lies,
+        ingresses=setup.ingresses,
         snapshot_delay_s=setup.snapshot_delay_s,
         seed=setup.seed,
         decide_s=decide_s,

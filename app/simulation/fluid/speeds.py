@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from app.simulation.fluid.course import Course
+from app.simulation.fluid.history import Of, row_of
 from app.simulation.fluid.load import FluidLoad, Numbers
 from app.simulation.fluid.pace import Pace
 from app.simulation.fluid.spread import percentiles, tpot_s
@@ -26,7 +27,8 @@ class _Part:
     at_s: float
     ended: Numbers  # by flow
     begun: Numbers  # by kind
-    pace: Pace
+    count: float  # of those that ended
+    rows: Numbers  # the pace's columns, times the count
 
 
 class Speeds:
@@ -43,7 +45,8 @@ class Speeds:
 
     def add(self, at_s: float, ended: Numbers, begun: Numbers, pace: Pace) -> None:
         """Note a tick: sequences that ended, by flow, and that were let in, by kind."""
-        self._parts.append(_Part(at_s, ended, begun, pace))
+        count = float(ended.sum())
+        self._parts.append(_Part(at_s, ended, begun, count, count * np.array(row_of(pace))))
         self._ended += ended
         self._begun += begun
         while at_s - self._parts[0].at_s > WINDOW_S:
@@ -54,25 +57,19 @@ class Speeds:
     def speed(self) -> PoolSpeed:
         """Percentiles and means; unknown for fewer than 20 requests."""
         ended, begun = np.zeros_like(self._answers), np.zeros_like(self._prompts)
-        total = step_s = share = lumps = uneven = fixed = token = chance = 0.0
+        total, rows = 0.0, np.zeros(len(Of))
         for part in reversed(self._parts):
-            count, pace = float(part.ended.sum()), part.pace
             ended += part.ended
             begun += part.begun
-            total += count
-            step_s += count * pace.step_s
-            share += count * pace.prompt_share
-            lumps += count * pace.lumps_per_s
-            uneven += count * pace.uneven
-            fixed += count * (pace.fixed_s + pace.queued_s)
-            token += count * pace.prompt_token_s
-            chance += count * pace.chance_s
+            total += part.count
+            rows += part.rows
             if total >= MOST:
                 break
         if total < FEWEST:
             return PoolSpeed()
-        middle, high = self._tpot(ended, *(one / total for one in (step_s, share, lumps, uneven)))
-        first, late = self._ttft(begun, *(one / total for one in (fixed, token, chance)))
+        row = rows / total
+        middle, high = self._tpot(ended, row)
+        first, late = self._ttft(begun, row)
         return PoolSpeed(
             first,
             late,
@@ -82,15 +79,12 @@ class Speeds:
             prompt_tokens=self._mean("prompt", self._begun, self._prompts),
         )
 
-    def _tpot(
-        self, ended: Numbers, step_s: float, share: float, lumps: float, uneven: float
-    ) -> tuple[float | None, float | None]:
+    def _tpot(self, ended: Numbers, row: Numbers) -> tuple[float | None, float | None]:
         found, weights = [], []
         for course, count in zip(self._courses, ended, strict=True):
             if count <= 0 or not len(course.steps):
                 continue
-            stay_s = course.steps * step_s
-            values = tpot_s(stay_s, course.further, np.array(share), stay_s * lumps, np.array(uneven))
+            values = tpot_s(course.steps * row[Of.STEP_S], course.steps, course.further, row)
             found.append(values.ravel())
             weights.append(np.repeat(course.shares * count, values.shape[-1]))
         if not found:
@@ -98,12 +92,11 @@ class Speeds:
         middle, high = percentiles(np.concatenate(found), np.concatenate(weights), (0.5, 0.95))
         return middle, high
 
-    def _ttft(
-        self, begun: Numbers, fixed: float, token: float, chance: float
-    ) -> tuple[float | None, float | None]:
+    def _ttft(self, begun: Numbers, row: Numbers) -> tuple[float | None, float | None]:
         if begun.sum() <= 0:
             return None, None
-        values = fixed + token * self._prompts[:, None] + 2 * chance * np.array(OF_CHANCE)
+        chances = 2 * row[Of.CHANCE_S] * np.array(OF_CHANCE)
+        values = row[Of.BEFORE_S] + row[Of.TOKEN_S] * self._prompts[:, None] + chances
         middle, high = percentiles(values.ravel(), np.repeat(begun, len(OF_CHANCE)), (0.5, 0.95))
         return middle, high
 

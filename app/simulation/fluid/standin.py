@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+from scipy.special import ndtri
+
 from app.candidates import Candidate
-from app.simulation.fluid.pace import CROWDING
 from app.simulation.replica import ENGINE, MODEL, Limits
 from autoscaling.types import Capabilities, ReplicaView, Role
+
+LEAST: Final = 0.56  # Blom: the least of n normal values is about their quantile at this over n
+# Variance over mean of the loads that an ingress sees.  It sends to what looks emptier until all look alike,
+# whatever they are; counted in the event model with one ingress that knows them all.
+SEEN: Final = 0.5
 
 
 def candidate(view: ReplicaView, limits: Limits, load: int, below: float) -> Candidate:
@@ -13,9 +21,14 @@ def candidate(view: ReplicaView, limits: Limits, load: int, below: float) -> Can
 
     It has the room of the mean one, and the sequences of the emptiest, `below` standard deviations less.
     """
-    least = max(0, int(load - below * (CROWDING * load) ** 0.5))
+    least = max(0, int(load - below * (SEEN * load) ** 0.5))
     free = limits.soft - load
     return Candidate(view, least, limit=least + free, own_free=free, hard_room=load < limits.hard)
+
+
+def below(replicas: int) -> float:
+    """How many standard deviations the emptiest of so many replicas is below their mean."""
+    return max(0.0, -float(ndtri(LEAST / max(1, replicas))))
 
 
 def view_of(role: Role) -> ReplicaView:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from math import ceil
 
 import msgspec
-import numpy as np
 
 from app.simulation.log.read import Log, Seen
-from app.simulation.scores import Moment, MoveMade, Scores, TierScore
+from app.simulation.scores import Moment, MoveMade, Scores, TierScore, middle_and_high
 from app.simulation.traces.errors import TraceError
 from app.simulation.traces.records import REQUESTS
 from autoscaling.decisions import Decision, PoolObservation
@@ -102,8 +101,8 @@ def _tier(found: Sequence[_Request]) -> TierScore:
     in_time = sum(one.in_time for one in found)
     refused = sum(outcomes[outcome] for outcome in REFUSED)
     answered = [one for one in found if one.outcome is Outcome.OK]
-    ttft_p50, ttft_p95 = _percentiles(one.ttft_s for one in answered)
-    tpot_p50, tpot_p95 = _percentiles(one.tpot_s for one in answered)
+    ttft_p50, ttft_p95 = middle_and_high(one.ttft_s for one in answered)
+    tpot_p50, tpot_p95 = middle_and_high(one.tpot_s for one in answered)
     return TierScore(
         arrived=len(found),
         in_time=in_time,
@@ -116,14 +115,6 @@ def _tier(found: Sequence[_Request]) -> TierScore:
         tpot_p50_s=tpot_p50,
         tpot_p95_s=tpot_p95,
     )
-
-
-def _percentiles(values: Iterable[float | None]) -> tuple[float | None, float | None]:
-    known = [value for value in values if value is not None]
-    if not known:
-        return None, None
-    middle, high = np.percentile(known, (50.0, 95.0))
-    return float(middle), float(high)
 
 
 def _replica_seconds(seen: Sequence[Seen], began: float, trace_s: float) -> tuple[float, float]:
@@ -190,7 +181,9 @@ def _series(
                 tier: sum(one.in_time for one in found) / len(found) if found else None
                 for tier, found in here.items()
             },
-            tpot_p95_s={tier: _percentiles(one.tpot_s for one in found)[1] for tier, found in here.items()},
+            tpot_p95_s={
+                tier: middle_and_high(one.tpot_s for one in found)[1] for tier, found in here.items()
+            },
         )
 
 

@@ -38,7 +38,20 @@ def step(engine: Engine, now: float) -> tuple[float, list[tuple[str, int, bool]]
     """One step: its seconds to the nanosecond, and what it brought."""
     seconds = engine.begin(now)
     assert seconds is not None
-    return round(seconds, 9), engine.finish(now + seconds)
+    return round(seconds, 9), finish(engine, now + seconds)
+
+
+def finish(engine: Engine, now: float) -> list[tuple[str, int, bool]]:
+    """End a step: of each that gained tokens its name, how many, and whether those were its last."""
+    before = [(one, one.generated) for one in engine.sequences]
+    ended = engine.finish(now)
+    left = engine.sequences
+    assert {one.identity for one, _ in before} == {one.identity for one in (*ended, *left)}
+    return [
+        (one.identity, one.generated - generated, one in ended)
+        for one, generated in before
+        if one.generated > generated
+    ]
 
 
 def drive(engine: Engine, now: float = 0.0) -> float:

@@ -16,7 +16,7 @@ from app.simulation.engine import Engine
 from app.simulation.sequence import Sequence
 from autoscaling.profile import MEAN
 from autoscaling.types import Role
-from tests.app.simulation.engines import ALWAYS, DRAFTS, PLAIN, drive, engine_profile, kept_full, step
+from tests.app.simulation.engines import ALWAYS, DRAFTS, PLAIN, drive, engine_profile, finish, kept_full, step
 
 CHAT = Acceptance((0.66, 0.377, 0.215, 0.136, 0.088))
 
@@ -200,7 +200,7 @@ def test_a_sequence_that_is_aborted_is_gone_at_once() -> None:
     assert pytest.approx(0.012) == plain.begin(1.0)
     found = plain.abort("a", 1.005)
 
-    assert [("b", 1, False)] == plain.finish(1.012)
+    assert [("b", 1, False)] == finish(plain, 1.012)
     assert found is not None
     assert (1, 1.005) == (found.generated, found.finished_at)
     assert plain.abort("a", 2.0) is None
@@ -330,7 +330,7 @@ def test_whoever_comes_gets_the_whole_answer(
             continue
         assert drafts.running <= 4
         now += seconds
-        for name, tokens, last in drafts.finish(now):
+        for name, tokens, last in finish(drafts, now):
             brought[name] = brought.get(name, 0) + tokens
             assert last == (begun[name][0].generated == begun[name][1])
         assert drafts.kv_usage <= 1.0

@@ -52,6 +52,23 @@ def test_the_same_seed_gives_the_same_run() -> None:
     assert first.served != other.served
 
 
+def test_batch_work_can_end_with_the_trace() -> None:
+    """Everybody else is answered to the end; of batch work what is open by then is cancelled, and no more.
+
+    Answers that came before are those of a run to the end of all work.
+    """
+    trace = together(steady(Tier.INTERACTIVE, 5, 5), steady(Tier.BATCH, 20, 5, answer=300))
+    whole, cut = simulate(setup(), trace), simulate(setup(), trace, until_s=5.0)
+    ended_at = max(one.ended_at for one in cut.served)
+    open_then = [one.arrival for one in whole.served if one.ended_at > ended_at]
+
+    assert trace == [one.arrival for one in cut.served]
+    assert 0 < len(open_then) < 100
+    assert open_then == [one.arrival for one in cut.served if one.outcome is Outcome.CANCELLED]
+    assert {Tier.BATCH} == {one.tier for one in open_then}
+    assert {one for one in whole.served if one.ended_at <= ended_at} <= {*cut.served}
+
+
 def test_capacity_follows_demand_and_no_request_is_lost_in_a_move() -> None:
     """Interactive requests fill all limits, batch little: the speculative pool grows to three of four.
 

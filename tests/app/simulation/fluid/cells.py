@@ -7,6 +7,7 @@ import numpy as np
 from app.simulation.engine_profile import EngineProfile
 from app.simulation.fluid.cell import Cell, Nature
 from app.simulation.fluid.course import stays_of
+from app.simulation.fluid.crowd import Crowd
 from app.simulation.fluid.load import FluidLoad, load_of
 from app.simulation.fluid.pace import Stepping
 from app.simulation.replica import Lies
@@ -29,8 +30,7 @@ def cell(
     stepping = Stepping(profile, Lies(role, lengths))
     acceptances = [profile.acceptance_of(flow.workload) for flow in load.flows]
     stays = stays_of(load.flows, acceptances, stepping.draft_lengths, seed=1)
-    rates = [one.draft_rate for one in acceptances]
-    return Cell(Nature(stepping, stays, load.flows, rates), replicas)
+    return Cell(Nature(stepping, stays, load.flows, acceptances, Crowd(1, 0.0)), replicas)
 
 
 def feed(one: Cell, per_tick: float, ticks: int, seconds: float = 1.0, prompt: float = 10.0) -> float:

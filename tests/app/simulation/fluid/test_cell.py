@@ -25,14 +25,15 @@ def test_nobody_is_lost() -> None:
 def test_a_constant_load_gives_the_batch_of_the_closed_form() -> None:
     """100 steps for each answer, of 10 ms and 1 ms for each sequence in it, prompts take 2 % of the time.
 
-    With 2 a second B solves B = 2 x (100 + first) x T, T = (10 ms + 1 ms x (B + 0.5)) / 0.98: 2.7 sequences,
-    of which a fraction waits for its first token.
+    With 2 a second B solves B = 2 x (100 + first) x T, T = (10 ms + 1 ms x (B + 1.3)) / 0.98: 3.0 sequences,
+    of which a fraction waits for its first token.  A sequence sees 1.3 more than the mean, itself among them:
+    requests come at random, and stay longer where there are more.
     """
     one = cell()
     feed(one, 2.0, 100)
 
-    assert 2.72 == pytest.approx(one.total, rel=0.03)
-    assert 0.0135 == pytest.approx(one.pace.step_s, rel=0.03)
+    assert 2.97 == pytest.approx(one.total, rel=0.03)
+    assert 0.0146 == pytest.approx(one.pace.step_s, rel=0.03)
     assert 0.02 == pytest.approx(one.pace.prompt_share)
 
 
@@ -42,17 +43,22 @@ def test_the_batch_does_not_depend_on_the_tick(seconds: float) -> None:
     one = cell()
     feed(one, 2.0 * seconds, round(100 / seconds), seconds)
 
-    assert 2.72 == pytest.approx(one.total, rel=0.03)
+    assert 2.97 == pytest.approx(one.total, rel=0.03)
 
 
 def test_replicas_share_evenly() -> None:
-    """Ten replicas with ten times the load are as fast as one."""
-    alone, ten = cell(), cell(replicas=10)
+    """A hundred replicas with ten times the load are as fast as ten, and ten are faster than one alone.
+
+    For requests go to the emptier ones.
+    """
+    alone, ten, hundred = cell(), cell(replicas=10), cell(replicas=100)
     feed(alone, 2.0, 50)
     feed(ten, 20.0, 50)
+    feed(hundred, 200.0, 50)
 
-    assert 10 * alone.total == pytest.approx(ten.total)
-    assert alone.pace.step_s == pytest.approx(ten.pace.step_s)
+    assert 10 * ten.total == pytest.approx(hundred.total)
+    assert ten.pace.step_s == pytest.approx(hundred.pace.step_s)
+    assert ten.total / 10 < alone.total
 
 
 def test_drafts_shorten_the_stay() -> None:
@@ -60,7 +66,7 @@ def test_drafts_shorten_the_stay() -> None:
     one = cell(role=Role.SPECULATIVE)
     feed(one, 2.0, 100)
 
-    assert 1.26 == pytest.approx(one.total, rel=0.03)
+    assert 1.50 == pytest.approx(one.total, rel=0.03)
 
 
 def test_what_does_not_fit_waits_inside_the_engine() -> None:
@@ -69,7 +75,7 @@ def test_what_does_not_fit_waits_inside_the_engine() -> None:
     feed(one, 6.0, 100)
 
     assert 10.0 < one.total
-    assert 0.0215 >= one.pace.step_s
+    assert 0.0225 >= one.pace.step_s
     assert 1.0 < one.pace.queued_s
 
 
@@ -109,7 +115,7 @@ def test_replicas_that_join_take_a_share_at_once() -> None:
     feed(one, 20.0, 50)
 
     assert one.pace.step_s < crowded
-    assert 2.72 == pytest.approx(one.total / 10, rel=0.03)
+    assert 2.74 == pytest.approx(one.total / 10, rel=0.03)
 
 
 def test_draft_lengths_follow_the_batch() -> None:
@@ -118,8 +124,10 @@ def test_draft_lengths_follow_the_batch() -> None:
     feed(few, 0.5, 50)
     feed(many, 8.0, 100)
 
-    assert 0.012 + 0.003 == pytest.approx(few.pace.step_s, rel=0.05)
-    assert 3 * (0.0105 + many.total / 1000) == pytest.approx(many.pace.step_s, rel=0.12)
+    assert 0.012 + 0.003 * (few.total + few.uneven.crowding) == pytest.approx(few.pace.step_s, rel=0.05)
+    assert 3 * (0.010 + (many.total + many.uneven.crowding) / 1000) == pytest.approx(
+        many.pace.step_s, rel=0.12
+    )
 
 
 def test_the_first_token_comes_after_the_step_in_progress_and_the_next() -> None:
