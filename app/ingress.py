@@ -56,7 +56,7 @@ class Ingress:
         self._controller = controller
         self._pools = pools
         self._id = secrets.token_hex(8)
-        self._membership = Membership()
+        self._membership = Membership(time.monotonic)
         self._upstream = Upstream(self._settings.longest_generation_s, self._settings.between_chunks_s)
         choose = random.Random().randrange  # noqa: S311  # a choice between replicas, nothing secret
         self._desk = Desk(self._membership, choose)
@@ -93,8 +93,9 @@ class Ingress:
         while True:
             try:
                 self._counts.look(self._desk.waiting, self._membership.total_inflight)
+                asked_at = time.monotonic()
                 snapshot = await self._fetch()
-                self._membership.accept(snapshot, time.monotonic())
+                self._membership.accept(snapshot, time.monotonic(), asked_at)
                 self._desk.wake()
                 if not snapshot.partial:
                     self._whole.set()

@@ -7,26 +7,21 @@ our own open requests count.  A failed connection overrules both until the repli
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
 from typing import Final
 
 from app.candidates import UNKNOWN_ANSWER, Candidate
+from app.others_open import LOAD_EXPIRES_S, OthersOpen
+from app.own_open import OwnOpen
 from autoscaling.routing_rules import RoutingRules
 from autoscaling.types import SCHEMA, ReplicaView, Role, Snapshot
 
-LOAD_EXPIRES_S: Final = 3.0
 REFUSED_SKIP_S: Final = 0.2  # a refusal is about this moment; the next snapshot knows more
 BACKOFF_FIRST_S: Final = 1.0
 BACKOFF_LONGEST_S: Final = 30.0
 DEFAULT_RULES: Final = RoutingRules()
-
-
-@dataclass(frozen=True, slots=True)
-class _Known:
-    view: ReplicaView
-    others: int  # in flight there that was not ours when its report was first seen
-    reported_at: float  # of that report, by our clock
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +41,15 @@ class _Seen:
 
 
 class Membership:
-    """Snapshots in, candidates out; one per ingress, touched by one thread."""
+    """Snapshots in, candidates out; one per ingress, touched by one thread.
 
-    def __init__(self) -> None:
-        self._known: dict[str, _Known] = {}
-        self._own: dict[str, int] = {}  # never holds a zero; outlives the replica
+    `clock` is the one that every `now` is read from.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._known: dict[str, ReplicaView] = {}
+        self._own = OwnOpen(clock, LOAD_EXPIRES_S)
+        self._others = OthersOpen()
         self._work: dict[str, float] = {}  # predicted tokens that our open requests there will yet generate
         self._ejected: dict[str, _Ejection] = {}
         self._failures: dict[str, int] = {}  # ejections in a row
@@ -95,7 +94,7 @@ class Membership:
     @property
     def total_inflight(self) -> int:
         """Requests this ingress has open, on replicas that left included."""
-        return sum(self._own.values())
+        return self._own.total
 
     @property
     def served_names(self) -> tuple[str, ...]:
@@ -116,8 +115,12 @@ class Membership:
         """Tell the seconds since a new snapshot was accepted; None before the first."""
         return None if self._accepted_at is None else max(0.0, now - self._accepted_at)
 
-    def accept(self, snapshot: Snapshot, now: float) -> bool:
-        """Take a snapshot in; False when it is not newer, or of a schema we do not know."""
+    def accept(self, snapshot: Snapshot, now: float, asked_at: float | None = None) -> bool:
+        """Take a snapshot in; False when it is not newer, or of a schema we do not know.
+
+        It was made when it was asked for, at `asked_at`, or later; its reports are taken to be as old as they
+        may be.  None: it was asked for now.
+        """
         held = self._snapshot
         if snapshot.schema != SCHEMA:
             return False
@@ -125,12 +128,13 @@ class Membership:
             return False
         self._snapshot, self._accepted_at = snapshot, now
         self._seen.clear()
-        for view in snapshot.replicas:
-            self._known[view.replica_id] = self._observe(view, now)
+        self._known.update((view.replica_id, view) for view in snapshot.replicas)
+        self._others.observe(snapshot.replicas, now if asked_at is None else asked_at, self._own)
         if not snapshot.partial:
             listed = {view.replica_id for view in snapshot.replicas}
             for replica_id in self._known.keys() - listed:
                 self._forget(replica_id)
+        self._others.expect(self._known.values(), self.rules.speeds, now)
         self._learn()
         return True
 
@@ -142,7 +146,7 @@ class Membership:
     def started(self, replica_id: str, sequences: int = 1, tokens: float = 0.0) -> None:
         """Count a request of ours as open there: its sequences, and the tokens it will generate."""
         self._seen.pop(replica_id, None)
-        self._own[replica_id] = self._own.get(replica_id, 0) + sequences
+        self._own.change(replica_id, sequences)
         self._work[replica_id] = self._work.get(replica_id, 0.0) + tokens
 
     def advanced(self, replica_id: str, tokens: float) -> None:
@@ -154,17 +158,14 @@ class Membership:
     def finished(self, replica_id: str, sequences: int = 1, tokens: float = 0.0) -> None:
         """Count a request of ours there as over, however it ended, and what it had not generated."""
         self._seen.pop(replica_id, None)
-        left = self._own.get(replica_id, 0) - sequences
-        if left > 0:
-            self._own[replica_id] = left
+        if self._own.change(replica_id, -sequences):
             self.advanced(replica_id, tokens)
         else:
-            self._own.pop(replica_id, None)
             self._work.pop(replica_id, None)
 
     def inflight(self, replica_id: str) -> int:
         """Count the requests this ingress has open there."""
-        return self._own.get(replica_id, 0)
+        return self._own.at(replica_id)
 
     def eject(self, replica_id: str, now: float) -> None:
         """Take a replica out because a connection to it failed.
@@ -173,14 +174,14 @@ class Membership:
         fail together when a replica dies; what comes while it is out counts once.
         """
         known = self._known.get(replica_id)
-        if known is None or self._is_out(known.view, now):
+        if known is None or self._is_out(known, now):
             return
         self._seen.pop(replica_id, None)
         failures = self._failures.get(replica_id, 0)
         self._failures[replica_id] = failures + 1
         # 5 doublings reach the longest; more would only overflow
         wait_s = min(BACKOFF_LONGEST_S, BACKOFF_FIRST_S * 2.0 ** min(failures, 5))
-        self._ejected[replica_id] = _Ejection(known.view.boot_id, known.view.seq, now + wait_s)
+        self._ejected[replica_id] = _Ejection(known.boot_id, known.seq, now + wait_s)
 
     def refused(self, replica_id: str, now: float) -> None:
         """Pass over a replica that did not accept: full, draining, or not who we meant."""
@@ -193,12 +194,8 @@ class Membership:
         self._failures.pop(replica_id, None)
 
     def load(self, replica_id: str, now: float) -> int:
-        """Count the requests in flight there: ours now, and others' while their report is fresh."""
-        own = self.inflight(replica_id)
-        known = self._known.get(replica_id)
-        if known is None or now - known.reported_at > LOAD_EXPIRES_S:
-            return own
-        return own + known.others
+        """Count the requests in flight there: ours now, and what is expected of others' by a fresh report."""
+        return self.inflight(replica_id) + round(self._others.at(replica_id, now))
 
     def candidates_view(self, now: float) -> tuple[Candidate, ...]:
         """List every known replica but the ejected ones; those that take no work have no room."""
@@ -212,41 +209,32 @@ class Membership:
         return tuple(found)
 
     def _look(self, replica_id: str, now: float) -> _Seen:
-        known, ejection = self._known[replica_id], self._ejected.get(replica_id)
+        view, ejection = self._known[replica_id], self._ejected.get(replica_id)
         skipped_until = self._skipped_until.get(replica_id, -inf)
         ends = (
-            known.reported_at + LOAD_EXPIRES_S,
+            self._others.expire_at(replica_id),
             skipped_until,
             -inf if ejection is None else ejection.until,
         )
         until = min((end for end in ends if end >= now), default=inf)
-        out = self._is_out(known.view, now)
-        return _Seen(None if out else self._candidate(known.view, now, now >= skipped_until), now, until)
+        out = self._is_out(view, now)
+        return _Seen(None if out else self._candidate(view, now, now >= skipped_until), now, until)
 
     def _candidate(self, view: ReplicaView, now: float, open_now: bool) -> Candidate:
-        load, own, ingresses = self.load(view.replica_id, now), self.inflight(view.replica_id), self.ingresses
-        mean = self.answer_tokens(view.role)
-        others = max(0, load - own) * (UNKNOWN_ANSWER if mean is None else mean)
+        own, others = self.inflight(view.replica_id), self._others.at(view.replica_id, now)
+        mean, ingresses = self.answer_tokens(view.role), self.ingresses
         # The shares are our part of the limits; all ingresses together may use the whole soft limit.
         # An older controller tells the shares alone; their sum is the limit or somewhat more.
         # The hard limit is the replica's to enforce: others' numbers are too old to refuse on.
         return Candidate(
             view,
-            load,
+            own + round(others),
             limit=view.soft_share * ingresses if view.soft_limit is None else view.soft_limit,
             own_free=view.soft_share - own,
             hard_room=view.accepting and open_now and own < view.hard_share,
-            work=self._work.get(view.replica_id, 0.0) + others,
+            work=self._work.get(view.replica_id, 0.0) + others * (UNKNOWN_ANSWER if mean is None else mean),
             ingresses=ingresses,
         )
-
-    def _observe(self, view: ReplicaView, now: float) -> _Known:
-        before = self._known.get(view.replica_id)
-        if before is not None and before.view.boot_id == view.boot_id and before.view.seq >= view.seq:
-            # The same report again: its count is no younger, and what was ours then may be over now.
-            return _Known(view, before.others, before.reported_at)
-        others = max(0, view.inflight - self.inflight(view.replica_id))
-        return _Known(view, others, now - max(0.0, view.age_s))
 
     def _is_out(self, view: ReplicaView, now: float) -> bool:
         ejection = self._ejected.get(view.replica_id)
@@ -257,12 +245,13 @@ class Membership:
 
     def _learn(self) -> None:
         """Keep what every request asks of all replicas together."""
-        found = [known.view.capabilities for known in self._known.values()]
+        found = [view.capabilities for view in self._known.values()]
         self._names = tuple(dict.fromkeys(name for one in found for name in one.models))
         self._longest = max((one.max_model_len for one in found), default=None)
         self._method = next((one.method for one in found if one.method is not None), None)
 
     def _forget(self, replica_id: str) -> None:
         del self._known[replica_id]
+        self._others.forget(replica_id)
         for memory in (self._ejected, self._failures, self._skipped_until):
             memory.pop(replica_id, None)

@@ -102,7 +102,7 @@ class Ours:
     def __init__(
         self, slots: Sequence[Slot], engines: Sequence[Capabilities], rules: RoutingRules, seed: str
     ) -> None:
-        self._members = Membership()
+        self._members = Membership(time.monotonic)
         views = tuple(_view(at, slot, engines[at]) for at, slot in enumerate(slots))
         picture = Snapshot(1, 1, partial=False, ingresses=1, replicas=views, routing=rules)
         self._members.accept(picture, time.monotonic())

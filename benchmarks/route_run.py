@@ -50,7 +50,7 @@ class Bench:
 
     def __init__(self, setting: Setting) -> None:
         self._setting = setting
-        self._members = Membership()
+        self._members = Membership(time.monotonic)
         self._choose = Random(1).randrange
         self._desk = Desk(self._members, self._choose)
         self._lines = Lines()

@@ -112,7 +112,7 @@ def _membership(situation: Situation, rules: RoutingRules) -> Membership:
         if load is not None
         for number in range(REPLICAS)
     )
-    found = Membership()
+    found = Membership(lambda: 0.0)
     found.accept(Snapshot(1, 1, partial=False, ingresses=1, replicas=views, routing=rules), 0.0)
     for view in views:
         if situation.own:

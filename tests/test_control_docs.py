@@ -169,7 +169,7 @@ def test_every_kind_of_audit_line_has_a_row() -> None:
 
 def test_every_status_field_has_a_row() -> None:
     """Of the whole object, and each condition by its type."""
-    status = service_status(None, Membership(), "http://127.0.0.1:8000", reachable=False, now=0.0)
+    status = service_status(None, Membership(lambda: 0.0), "http://127.0.0.1:8000", reachable=False, now=0.0)
     types = {item["type"] for item in conditions({}, (), stopping=False, reachable=False)}
     table = API.partition("## Status")[2]
 

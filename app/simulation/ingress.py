@@ -83,8 +83,9 @@ class Ingress:
         self._routing = routing
         chance = random.Random(f"{seed}/{name}")  # noqa: S311  # a choice between replicas
         ours = routing is Routing.OURS
-        self._membership = Membership() if ours else LeastLoaded(chance.randrange)
-        self._desk = Desk(self._membership, chance.randrange, self._loop.time)
+        clock = self._loop.time
+        self._membership = Membership(clock) if ours else LeastLoaded(chance.randrange, clock)
+        self._desk = Desk(self._membership, chance.randrange, clock)
         self._demand = Demand()
 
     @property
@@ -100,10 +101,11 @@ class Ingress:
         while True:
             load = self._demand.load(self._membership.epoch)
             load = replace(load, waiting={tier: self._desk.waiting(tier) for tier in Tier})
-            snapshot = self._fetch(self._name, load, self._loop.time())
+            asked_at = self._loop.time()
+            snapshot = self._fetch(self._name, load, asked_at)
             if self._delay_s and self._membership.epoch is not None:
                 await asyncio.sleep(self._delay_s)
-            self._membership.accept(snapshot, self._loop.time())
+            self._membership.accept(snapshot, self._loop.time(), asked_at)
             self._desk.wake()
             await asyncio.sleep(POLL_S)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from app.candidates import Candidate
@@ -19,13 +20,14 @@ class LeastLoaded(Membership):
     replica is full all are shown, and the request waits or is refused by the rules of its tier.
     """
 
-    def __init__(self, choose: Choose) -> None:
-        super().__init__()
+    def __init__(self, choose: Choose, clock: Callable[[], float]) -> None:
+        super().__init__(clock)
         self._choose = choose
 
-    def accept(self, snapshot: Snapshot, now: float) -> bool:
+    def accept(self, snapshot: Snapshot, now: float, asked_at: float | None = None) -> bool:
         """Take a snapshot in, without what it says for our routing; False when it is not newer."""
-        return super().accept(replace(snapshot, routing=_neutral(snapshot.routing or RoutingRules())), now)
+        neutral = replace(snapshot, routing=_neutral(snapshot.routing or RoutingRules()))
+        return super().accept(neutral, now, asked_at)
 
     def candidates_view(self, now: float) -> tuple[Candidate, ...]:
         """The least loaded replica; all of them, without room, when none takes work."""

@@ -23,8 +23,8 @@ class MemoryMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.members, self.forgetful = Membership(), Membership()
         self.now = 8.0
+        self.members, self.forgetful = Membership(lambda: self.now), Membership(lambda: self.now)
         self.seq = 0
 
     @property
@@ -37,7 +37,9 @@ class MemoryMachine(RuleBasedStateMachine):
         accepting=st.booleans(),
         inflight=st.integers(0, 9),
         age_s=st.sampled_from(STEPS),
+        on_its_way_s=st.sampled_from(STEPS),
         mean=st.none() | st.just(10.0),
+        stays=st.booleans(),
     )
     def arrive(
         self,
@@ -46,16 +48,19 @@ class MemoryMachine(RuleBasedStateMachine):
         accepting: bool,
         inflight: int,
         age_s: float,
+        on_its_way_s: float,
         mean: float | None,
+        stays: bool,
     ) -> None:
         self.seq += 1
         report = self.seq if speaks else 0
         views = [
             view(i, seq=report, accepting=accepting, inflight=inflight, age_s=age_s) for i in sorted(ids)
         ]
-        routing = RoutingRules(speeds={Role.PLAIN: PoolSpeed(answer_tokens=mean)})
+        speed = PoolSpeed(ttft_p50_s=0.1, tpot_p50_s=0.05 if stays else None, answer_tokens=mean)
+        found = replace(snapshot(*views, seq=self.seq), routing=RoutingRules(speeds={Role.PLAIN: speed}))
         for members in self.both:
-            members.accept(replace(snapshot(*views, seq=self.seq), routing=routing), self.now)
+            members.accept(found, self.now, self.now - on_its_way_s)
 
     @rule(
         replica_id=st.sampled_from(IDS),
@@ -94,7 +99,7 @@ TestMemoryMachine.settings = settings(max_examples=150, stateful_step_count=30, 
 
 def test_what_all_replicas_have_in_common() -> None:
     """Names, the widest context and the way to draft follow the replicas that are known."""
-    members = Membership()
+    members = Membership(lambda: 0.0)
     assert ((), None, None) == (members.served_names, members.max_model_len, members.method)
     members.accept(snapshot(view("a"), view("b", Role.SPECULATIVE, models=("m", "x"))), 0.0)
     assert ("m", "m:interactive", "m:batch", "x") == members.served_names

@@ -124,7 +124,7 @@ class Ingress:
     """The request path of one ingress, and the replicas it knows."""
 
     def __init__(self, first_byte_limit_s: float) -> None:
-        self.membership = Membership()
+        self.membership = Membership(time.monotonic)
         self.upstream = Upstream(first_byte_limit_s, BETWEEN_CHUNKS_S)
         self.desk = Desk(self.membership, Random(1).randrange)
         self.relay = Relay(self.membership, self.upstream, self.desk)

@@ -29,7 +29,7 @@ URL = "http://127.0.0.1:8000"
 
 
 def members(*roles: Role, accepting: bool = True, now: float = 0.0) -> Membership:
-    found = Membership()
+    found = Membership(lambda: 0.0)
     found.accept(snapshot(*(view(role.value, role, accepting=accepting) for role in roles)), now)
     return found
 
@@ -47,7 +47,7 @@ def conditions(found: Any) -> dict[str, tuple[bool | None, str]]:
 
 def test_before_anything_is_known() -> None:
     """Unknown is null, never zero: no controller, no snapshot, no pools."""
-    found = status(Membership())
+    found = status(Membership(lambda: 0.0))
     assert found["ready"] is False
     assert found["pools"] is None
     assert found["pools_age_seconds"] is None
@@ -74,7 +74,7 @@ def test_before_anything_is_known() -> None:
 
 def test_the_shape() -> None:
     """Schema version, time, url and versions are always there; the time is RFC 3339 in UTC."""
-    found = status(Membership())
+    found = status(Membership(lambda: 0.0))
     assert (found["schema_version"], found["url"]) == (1, URL)
     at = datetime.fromisoformat(found["generated_at"])
     assert at.utcoffset() == timedelta(0)
@@ -153,7 +153,7 @@ def test_tiers_are_as_the_controller_said() -> None:
     }
     unknown = dict.fromkeys(("attainment", "ttft_p95_seconds", "tpot_p95_seconds", "queued"))
     for tiers in (None, {}, said):
-        found = status(Membership(), Known({"tiers": tiers}, 0.0))["tiers"]
+        found = status(Membership(lambda: 0.0), Known({"tiers": tiers}, 0.0))["tiers"]
         expected = tiers or {}
         assert {
             "interactive": unknown | expected.get("interactive", {}),
@@ -215,12 +215,13 @@ def test_two_models_at_once_are_said() -> None:
             role: {"replicas": [{"model_fingerprint": fingerprint}]}
             for role, fingerprint in zip(("speculative", "plain"), fingerprints, strict=True)
         }
-        assert expected == conditions(status(Membership(), Known({"pools": pools}, 0.0)))["OneModel"]
+        found = status(Membership(lambda: 0.0), Known({"pools": pools}, 0.0))
+        assert expected == conditions(found)["OneModel"]
 
 
 def test_a_stopping_service_is_not_ready() -> None:
     """While the service is taken down no new request is taken, and the status says so."""
-    membership = Membership()
+    membership = Membership(lambda: 0.0)
     membership.accept(replace(snapshot(view("a", Role.PLAIN)), stopping=True), 0.0)
     found = status(membership)
     assert found["ready"] is False

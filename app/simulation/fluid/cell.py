@@ -13,7 +13,7 @@ from app.simulation.fluid.crowd import Crowd
 from app.simulation.fluid.ends import Ends
 from app.simulation.fluid.load import Flow, Numbers
 from app.simulation.fluid.pace import Busy, Pace, Stepping
-from app.simulation.fluid.uneven import Lately, Uneven
+from app.simulation.fluid.uneven import LATELY_S, NO_GUESTS, Guests, Lately, Uneven
 
 FAR = 0.05  # a tick whose pace comes out by more than this share off what was foreseen is done again
 AGAIN = 3  # times at most
@@ -90,11 +90,13 @@ class Cell:
         return float(self._running.sum() + self._waiting.sum())
 
     def foresee(self, seconds: float) -> None:
-        """Look ahead over a tick in which as many begin to run as in the last one."""
-        total = self.total
-        if total > 0:
-            self._context = float(self._prompts.sum() + self.in_flight @ self._nature.ages) / total
-            self._drafting = float(self.in_flight @ self._nature.drafting) / total
+        """Look ahead over a tick in which as many begin to run as of late."""
+        there, running = self.in_flight, float(self._running.sum())
+        if running > 0:
+            # What waits inside the engine holds no memory, and may have other lengths.
+            prompts = np.divide(self._prompts, there, np.zeros_like(there), where=there > 0)
+            self._context = float(self._running @ (prompts + self._nature.ages)) / running
+            self._drafting = float(self._running @ self._nature.drafting) / running
         self.uneven = self._lately.uneven(self._nature.crowd, self.replicas, self.pace.steady, self.limit)
         waiting = float(self._waiting.sum())
         self._look(self._paced(float(self._running.sum()), waiting, self._entering_per_s, seconds), seconds)
@@ -108,13 +110,11 @@ class Cell:
         coming: Numbers,
         prompts: Numbers,
         square: float,
-        guests: float = 0.0,
-        picky: float = 0.0,
+        guests: Guests = NO_GUESTS,
     ) -> Numbers:
         """Pass a tick in which sequences come evenly, by flow; those that end, by flow.
 
-        `prompts` are the tokens of all their prompts, `square` the mean of the squares; `guests` of them go
-        only to emptier replicas, and together are as `picky`: see `Lately`.
+        `prompts` are the tokens of all their prompts, `square` the mean of the squares.
         """
         total = float(coming.sum())
         if total > 0:
@@ -145,10 +145,12 @@ class Cell:
         kept = np.divide(self.in_flight, held, np.zeros_like(held), where=held > 0)
         self._prompts = (self._prompts + prompts) * kept
         self.clock += steps
-        self._entering_per_s = float(entering.sum()) / replicas / seconds
+        # By the last tick alone pools would take turns, each full of what the other one was too full for.
+        newest = -math.expm1(-seconds / LATELY_S)
+        self._entering_per_s += newest * (float(entering.sum()) / replicas / seconds - self._entering_per_s)
         self._backlog, self._first_s = pace.backlog, pace.first_s
         self._lately = self._lately.then(
-            seconds, total / replicas, guests / replicas, picky / replicas, self.total / replicas
+            seconds, total / replicas, guests.of(replicas), self.total / replicas
         )
         return gone
 

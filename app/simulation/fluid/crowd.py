@@ -38,6 +38,9 @@ class Crowd:
         held = _even(turn, POLL_S + snapshot_delay_s)  # a snapshot is used until the next one comes
         old = np.exp(-turn * snapshot_delay_s) * _even(turn, REPORT_PERIOD_S) * held
         self._known: Complex = old + (1.0 - held) / ingresses  # as seen, over what is there
+        self.own = 1.0 / ingresses  # share of what came to a replica of late that an ingress knows
+        # How long ingresses take the same replicas for the emptier ones; one alone knows what it sent.
+        self.held_s = max(REPORT_PERIOD_S, POLL_S + snapshot_delay_s) if ingresses > 1 else 0.0
         # How often all ingresses together fill what they take for free.
         self.looks_per_s = ingresses / max(REPORT_PERIOD_S, POLL_S + snapshot_delay_s)
         self._found: dict[tuple[int, ...], float] = {}

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from app.admission.turns import shares
 from app.simulation.fluid.history import History
+from app.simulation.fluid.level import Level
 from app.simulation.fluid.load import FluidLoad
-from app.simulation.fluid.queue import Queue
-from app.simulation.fluid.route import Level, Router
+from app.simulation.fluid.queue import CRUMB, Queue
+from app.simulation.fluid.route import Router
 from autoscaling.routing_rules import RoutingRules, TierRules
 
 
@@ -38,16 +39,31 @@ class Door:
         offered = [one + other for one, other in zip(arrived, before, strict=True)]
         taken = [(0.0, 0.0)] * len(offered)
 
-        def give(kind: int, mass: float) -> None:
-            if mass > 0:
-                one, other = self._router.fill(kind, mass, levels)
-                taken[kind] = taken[kind][0] + one, taken[kind][1] + other
+        def give(kind: int, mass: float, *, at_home: bool = False) -> bool:
+            """Give so many seats, if there are as many."""
+            found = self._router.fill(kind, mass, levels, at_home=at_home) if mass > 0 else (0.0, 0.0)
+            taken[kind] = taken[kind][0] + found[0], taken[kind][1] + found[1]
+            return sum(found) >= mass - CRUMB
 
-        if queue.busy:
+        def give_in_turn(kinds: Sequence[int], *, at_home: bool = False) -> None:
+            """Give seats to those who came first, of each kind as long as there are any."""
+            had, full = {kind: sum(taken[kind]) for kind in kinds}, set()
+            for kind, count in queue.in_turn(kinds, arrived):
+                before_it = min(had[kind], count)
+                had[kind] -= before_it
+                if kind not in full and not give(kind, count - before_it, at_home=at_home):
+                    full.add(kind)
+
+        waiting = {tier for tier in queue.kinds if queue.of(tier) > 0}
+        if waiting:
             for kind, mass in self._owed(offered, rules):
                 give(kind, mass)
-        for kind in self._router.by_tolerance(self._kinds, levels):
-            give(kind, offered[kind] - sum(taken[kind]))
+        for kinds in self._router.by_tolerance(self._kinds, levels):
+            tier = self._tiers[kinds[0]]
+            if tier in waiting:  # in the own pool whoever came first has the next seat, whatever he bears
+                waiting.remove(tier)
+                give_in_turn(queue.kinds[tier], at_home=True)
+            give_in_turn(kinds)
         self._seats = 0.0
         for kind, both in enumerate(taken):
             total = both[0] + both[1]

@@ -14,6 +14,8 @@ class Ends:
     def __init__(self, stays: Stays) -> None:
         self._stays = stays
         self._due: Numbers = np.zeros((len(stays.summed), 2 * stays.summed.shape[1]))
+        self._ended: Numbers = np.diff(stays.summed, axis=1)  # by bin after they came; all in the last one
+        self._ending: Numbers = np.diff(self._ended, axis=1, prepend=0.0)
         self._at = 0.0  # the clock's place, in bins
 
     def part(self, share: float) -> Ends:
@@ -44,16 +46,18 @@ class Ends:
 
     def add(self, coming: Numbers, steps: float, delay: float) -> None:
         """Hold those who come evenly while so many steps pass; the clock is at their beginning."""
-        size, summed = self._stays.bin_steps, self._stays.summed
-        bins, begin = steps / size, self._at + delay / size
-        back, whole = begin - int(begin), int(begin + bins) - int(begin)
-        length = summed.shape[1] + whole + 1
-        passed = self._make_room(int(delay / size) + length + 2)
+        size, bins = self._stays.bin_steps, steps / self._stays.bin_steps
+        begin = self._at + delay / size
+        whole, known = int(begin + bins) - int(begin), self._ended.shape[1]
+        passed = self._make_room(int(delay / size) + known + whole + 4)
         start = int(begin) - passed
-        # What has ended at an edge, of those who came since the beginning, is the difference of two sums.
-        ended = _shifted(summed, back, length)
-        ended[:, whole:] -= _shifted(summed, begin + bins - int(begin) - whole, length - whole)
-        self._due[:, start : start + length - 1] += np.diff(ended, axis=1) * (coming / bins)[:, None]
+        due, per_bin = self._due, (coming / bins)[:, None]
+        # What ends in a bin, of those who came since the beginning, is the difference of two: of all who came
+        # since the first of them did, and since the last of them did.
+        due[:, start : start + known] += (self._ended - (begin - int(begin)) * self._ending) * per_bin
+        due[:, start + known : start + known + whole] += per_bin
+        start, begin = start + whole, begin + bins
+        due[:, start : start + known] -= (self._ended - (begin - int(begin)) * self._ending) * per_bin
 
     def leave(self, steps: float) -> Numbers:
         """Let so many steps pass; by flow, those that ended."""
@@ -78,14 +82,3 @@ class Ends:
         self._due[:, : kept.shape[1]] = kept
         self._at -= passed
         return passed
-
-
-def _shifted(summed: Numbers, back: float, length: int) -> Numbers:
-    """The sums at the edges 0, 1, ... less `back`, 0 to 1, of a bin; beyond their end each grows by 1."""
-    found = np.empty((len(summed), length))
-    known = min(length, summed.shape[1])
-    found[:, :known] = summed[:, :known]
-    if length > known:
-        found[:, known:] = summed[:, -1:] + np.arange(1.0, length - known + 1)
-    found[:, 1:] -= back * np.diff(found, axis=1)
-    return found

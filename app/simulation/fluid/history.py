@@ -27,13 +27,16 @@ class Of(IntEnum):
     UNEVEN = 7
     UNEVEN_LUMPS = 8
     RANDOM = 9
-    LEAVING_PER_S = 10
-    AT_HOME = 11
-    AS_GUEST = 12
-    BEFORE_S = 13  # until the first token, without the own prompt and chance
-    TOKEN_S = 14
-    CHANCE_S = 15
-    FIRST_S = 16  # mean of all of it
+    BLIND = 10
+    BURST = 11
+    BURST_S = 12
+    LEAVING_PER_S = 13
+    AT_HOME = 14
+    AS_GUEST = 15
+    BEFORE_S = 16  # until the first token, without the own prompt and chance
+    TOKEN_S = 17
+    CHANCE_S = 18
+    FIRST_S = 19  # mean of all of it
 
 
 def row_of(pace: Pace, clock: float = 0.0) -> tuple[float, ...]:
@@ -49,6 +52,9 @@ def row_of(pace: Pace, clock: float = 0.0) -> tuple[float, ...]:
         pace.uneven,
         pace.uneven_lumps,
         pace.random,
+        pace.blind,
+        pace.burst,
+        pace.burst_s,
         pace.leaving_per_s,
         pace.at_home,
         pace.as_guest,

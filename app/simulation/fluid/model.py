@@ -19,12 +19,14 @@ from app.simulation.fluid.crowd import Crowd
 from app.simulation.fluid.door import Door
 from app.simulation.fluid.fleet import Fleet
 from app.simulation.fluid.history import History
+from app.simulation.fluid.level import Level
 from app.simulation.fluid.load import FluidLoad, Numbers
 from app.simulation.fluid.pace import Stepping
-from app.simulation.fluid.route import Level, Router
+from app.simulation.fluid.route import Router
 from app.simulation.fluid.score import Look, Ran, intervals_of, scores_of
 from app.simulation.fluid.setup import FluidSetup
 from app.simulation.fluid.speeds import Speeds
+from app.simulation.fluid.uneven import Guests
 from app.simulation.scores import Scores
 from app.simulation.service import Say
 from autoscaling.types import Role
@@ -71,9 +73,6 @@ class _Run:
         self._speeds = {role: Speeds(load, self._courses[role]) for role in Role}
         self._preferred = [preferred_role(flow.tier, None) for flow in load.flows]
         self._flow_of = np.array([kind.flow for kind in load.kinds])
-        self._guests = {
-            role: np.array([self._preferred[flow] is not role for flow in self._flow_of]) for role in Role
-        }
         self._prompts = np.array([kind.prompt_tokens for kind in load.kinds])
         self._squares = np.array([kind.prompt_square for kind in load.kinds])
         self._looks: list[Look] = []
@@ -177,8 +176,9 @@ class _Run:
         self._door.let_in(now + seconds / 2, tick, arrived, levels, rules, history)
         for place, (role, cell) in enumerate(cells.items()):
             begun = history.taken[tick, :, place]
-            guests = float(begun[self._guests[role]].sum())
-            ended = cell.advance(seconds, *self._coming(begun), guests, levels[place].picky)
+            level = levels[place]
+            guests = Guests(level.guests, level.picky, level.narrow)
+            ended = cell.advance(seconds, *self._coming(begun), guests)
             self._speeds[role].add(now, ended, begun, cell.pace)
         history.note(tick, clocks, {role: cell.pace for role, cell in cells.items()})
         if self._door.queue.busy:

@@ -50,6 +50,9 @@ class Pace:
     uneven_lumps: float  # of the prompts per second, likewise, where the load is above the mean
     random: float  # 1 where requests come at random, less where replicas are kept alike
     leaving_per_s: float  # share of a replica's surplus that leaves
+    blind: float  # share of the prompts that come while others hold all up, for nobody knows of those yet
+    burst: float  # variance over mean of the prompts in a long time, beyond that of chance
+    burst_s: float  # about how long they come to the same replicas
     steady: float  # share by which departures rise with the load; less than 1, for steps grow with it
     at_home: float  # share by which steps are longer for those whose own pool this is
     as_guest: float  # likewise for guests
@@ -105,17 +108,23 @@ class Stepping:
         backlog = (offered - served) * busy.seconds
         lumps = served * (1.0 + uneven.surplus)
         share = min(lumps * one, MOST_SHARE)
-        step = base / (1.0 - share)
+        slope = (base - self._step_s(0.0, busy, length)) / seen
+        deviation = (uneven.crowding * max(0.0, busy.running)) ** 0.5
+        varied = slope * deviation / base
+        # A sequence makes more steps while they are short: 1 over the mean of 1 over their seconds.
+        step = base / (1.0 + varied**2) / (1.0 - share)
         spread = max(1.0, busy.prompt_square / prompt**2)
         # A prompt waits for the rest of a step, and then shares one with those that came in the first; the
         # longer a step the likelier it is to be met.
         met = step + lumps * one**2 * spread / (1.0 - share**2)
         chance = min(1.0, busy.running) * met * (0.5 + share)
         fixed = base + (backlog / served if served > 0 else 0.0)
-        slope = (base - self._step_s(0.0, busy, length)) / seen
         idle = base - slope * seen
         steady = (1.0 - min(served * one, MOST_SHARE)) * idle / (idle + slope * decoding)
-        gain, deviation = self._gains[length], (uneven.crowding * max(0.0, busy.running)) ** 0.5
+        gain = self._gains[length]
+        # The better of two is taken: half as much comes less for each standard deviation that is known.
+        storm_s = one * spread / (1.0 - share)
+        blind = max(0.0, 1.0 - uneven.own * lumps * storm_s / 2 / max(deviation, 1e-9))
         return Pace(
             steps_per_s=gain / step,
             step_s=step / gain,
@@ -123,10 +132,13 @@ class Stepping:
             lumps_per_s=lumps,
             spread=spread,
             own_s=base + min(one, full) + share * met,
-            uneven=slope * deviation / base,
+            uneven=varied,
             uneven_lumps=uneven.surplus * busy.running / (1.0 + uneven.surplus) / max(deviation, 1e-9),
             random=min(1.0, uneven.crowding * steady),
             leaving_per_s=uneven.leaving_per_s,
+            blind=blind,
+            burst=uneven.burst,
+            burst_s=uneven.burst_s,
             steady=steady,
             at_home=slope * uneven.at_home / base,
             as_guest=slope * uneven.as_guest / base,

@@ -38,6 +38,12 @@ class Queue:
         """How many of a tier wait."""
         return sum(self.waiting[kind] for kind in self._tiers.get(tier, ()))
 
+    def in_turn(self, kinds: Sequence[int], arrived: Sequence[float]) -> list[tuple[int, float]]:
+        """All of these kinds who wait or come, first come first: kind, and how many."""
+        waiting = [(came_s, kind, count) for kind in kinds for came_s, count in self._lines[kind]]
+        found = [(kind, count) for _, kind, count in sorted(waiting)]
+        return found + [(kind, arrived[kind]) for kind in kinds]
+
     def settle(self, kind: int, at_s: float, arrived: float, taken: float) -> None:
         """Take so many from the front, of those that wait and those that come at `at_s`; the rest waits."""
         line = self._lines[kind]

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Final
-
-from scipy.special import gammainc, ndtr
 
 from app.routing.ask import Ask
 from app.routing.rule import choose_pool, preferred_role
 from app.routing.views import pool_view
+from app.simulation.fluid.level import Level
 from app.simulation.fluid.load import FluidLoad
-from app.simulation.fluid.standin import SEEN, below, candidate, view_of
+from app.simulation.fluid.standin import below, candidate, view_of
 from app.simulation.replica import Limits
 from app.workload.acceptance import draftable
 from autoscaling.profile import MEAN
@@ -23,50 +21,6 @@ ROLES: Final = tuple(Role)  # a pool's place is its role's here
 MOST_PARTS: Final = 12  # into which a kind's requests of one tick are cut at most
 CRUMB: Final = 1e-6  # sequences per replica; less is a rounding error, and must not make room
 ALONE: Final = -1  # the place of a load on which an answer does not depend
-
-
-class Level:
-    """How full the replicas of a pool are that the ingresses know; `fill` raises it."""
-
-    __slots__ = ("_guests", "crowding", "load", "looks", "now", "picky", "replicas", "staying")
-
-    def __init__(
-        self,
-        now: float,
-        load: float,
-        replicas: int,
-        staying: Sequence[float],
-        crowding: float = 1.0,
-        looks: float = 1.0,
-    ) -> None:
-        self.now = now  # sequences per replica
-        self.load = load  # when the tick ends, with those that were let in so far
-        self.replicas = replicas
-        self.staying = staying  # by flow: the share of those let in that is still there then
-        self.crowding = crowding  # variance over mean of their sequences
-        self.looks = looks  # how often in the tick what is free is filled, by all ingresses together
-        self.picky = 0.0  # guests, each as far as there is little room for him
-        self._guests = 0.0
-
-    def room(self, edge: int) -> float:
-        """How many guests find room yet, who go only where fewer sequences are than `edge`.
-
-        At each look they fill all replicas up to there; loads are about gamma variates.
-        """
-        shape = max(self.now, 1e-9) / self.crowding
-        reached = edge / self.crowding
-        free = edge * float(gammainc(shape, reached)) - self.now * float(gammainc(shape + 1.0, reached))
-        return max(0.0, self.looks * self.replicas * free - self._guests)
-
-    def take(self, guests: float, edge: int) -> None:
-        """Count guests that were let in.
-
-        The fewer replicas look as if they had room, the more do all guests go to those.
-        """
-        self._guests += guests
-        deviation = max(1e-3, SEEN * self.now) ** 0.5
-        above = min(3.0, (self.now - edge) / deviation)
-        self.picky += guests * math.exp(-above * above / 2) / math.sqrt(2 * math.pi) / float(ndtr(-above))
 
 
 class Router:
@@ -102,8 +56,8 @@ class Router:
         ]
         self._known, self._borne = {}, {}
 
-    def by_tolerance(self, kinds: Sequence[int], levels: Sequence[Level]) -> list[int]:
-        """The kinds first that bear most more sequences where they go now; of equals as they are given.
+    def by_tolerance(self, kinds: Sequence[int], levels: Sequence[Level]) -> list[list[int]]:
+        """The kinds first that bear most more sequences where they go now; equals of a tier together.
 
         Those keep a pool so full that others do not come in, whoever would have the first turn.
         """
@@ -114,18 +68,30 @@ class Router:
             places = (0, 1) if place is None else (place,)
             return max(self._most(kind, one) - now[one] for one in places)
 
-        return sorted(kinds, key=more, reverse=True)
+        found: list[list[int]] = []
+        last: tuple[float, Tier] | None = None
+        for borne, kind in sorted(((more(kind), kind) for kind in kinds), key=lambda one: -one[0]):
+            this = borne, self._kinds[kind][1].tier
+            if this == last:
+                found[-1].append(kind)
+            else:
+                found.append([kind])
+            last = this
+        return found
 
-    def fill(self, kind: int, mass: float, levels: Sequence[Level]) -> tuple[float, float]:
+    def fill(
+        self, kind: int, mass: float, levels: Sequence[Level], *, at_home: bool = False
+    ) -> tuple[float, float]:
         """Let requests of a kind in as far as there is room: how much each pool takes.
 
-        In a pool that is not its own a kind is a guest, and finds room only at emptier replicas.
+        In a pool that is not its own a kind is a guest, and finds room only at emptier replicas; with
+        `at_home` it finds none.
         """
         flow = self._kinds[kind][0]
         own = ROLES.index(preferred_role(self._kinds[kind][1].tier, None))
         taken = [0.0, 0.0]
         left, least = mass, mass / MOST_PARTS
-        closed: int | None = None  # a pool that has no room for guests left
+        closed: int | None = 1 - own if at_home else None  # a pool that has no room for guests left
         while left > 0:
             loads = int(levels[0].load), int(levels[1].load)
             if closed is not None:

@@ -31,7 +31,8 @@ def tpot_s(
     Prompts of others hold all up, and while they do more of them come: those of the mean pace, and such as
     came while the own prompt was computed, less those of the last step.  Their seconds follow the law of a
     busy period: none with probability exp(-a), where `a` prompts come in the time without any, and by the
-    mean and the variance otherwise.
+    mean and the variance otherwise.  Where the replica looks emptier they come in bursts: of those that come
+    in some time the variance is larger than chance has it, the more so the longer it is.
     """
     share, lumps = rows[..., Of.PROMPT_SHARE], np.maximum(rows[..., Of.LUMPS_PER_S], 1e-9)
     calm_s = stay_s * (1.0 - share) * np.maximum(0.3, 1.0 + rows[..., whose])
@@ -43,10 +44,13 @@ def tpot_s(
     slower = np.maximum(0.3, 1.0 + rows[..., Of.UNEVEN, None] * loads)
     more = np.maximum(0.0, 1.0 + rows[..., Of.UNEVEN_LUMPS, None] * loads)
     by_chance = rows[..., Of.RANDOM, None]
+    passed = np.maximum(stay_s / rows[..., Of.BURST_S], 1e-6)
+    more_than_chance = rows[..., Of.BURST] * (1.0 + np.expm1(-passed) / passed)
+    clustered = by_chance * (1.0 + more_than_chance[..., None])
     met = _prompts(
         (held_s * lumps / np.maximum(share, 1e-9))[..., None] * more,
-        np.minimum(share, MOST_PROMPTS)[..., None] * by_chance,
-        rows[..., Of.SPREAD, None] - 1.0 + by_chance,
+        np.minimum(share, MOST_PROMPTS)[..., None] * by_chance * rows[..., Of.BLIND, None],
+        rows[..., Of.SPREAD, None] - 1.0 + clustered,
     )
     values = calm_s[..., None] * slower + (share / lumps)[..., None] * met
     return np.asarray(values / further[..., None])

@@ -69,7 +69,7 @@ class World:
     """A membership and its desk; `take` and `ask` are what the relay would do."""
 
     def __init__(self, *views: ReplicaView, rules: RoutingRules = RULES, ingresses: int = 1) -> None:
-        self.members = Membership()
+        self.members = Membership(now)
         self.desk = Desk(self.members, Random(7).randrange, now)
         self.seq = 0
         self.rules = rules

@@ -35,7 +35,7 @@ def ingress(pools: dict[Role, list[str]], ingresses: int) -> Membership:
         for role, names in pools.items()
         for name in names
     ]
-    found = Membership()
+    found = Membership(lambda: 100.0)
     found.accept(replace(snapshot(*views, ingresses=ingresses), routing=MEASURED), 100.0)
     return found
 
@@ -118,7 +118,7 @@ def test_many_ingresses_with_fresh_numbers_keep_limit_and_reserve(
     limit: int, ingresses: int, others: int, everyone: int
 ) -> None:
     """Shares are rounded up, and their sum is no limit: standard stops at the reserve, all at the limit."""
-    fleet = [Membership() for _ in range(ingresses)]
+    fleet = [Membership(lambda: 100.0) for _ in range(ingresses)]
     taken = seq = 0
 
     def fill(ask: Ask) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app.simulation.fluid.crowd import Crowd
-from app.simulation.fluid.uneven import Lately, Uneven
+from app.simulation.fluid.uneven import Guests, Lately, Uneven
 
 
 def crowding(crowd: Crowd, coming_per_s: float, stay_s: float) -> float:
@@ -58,12 +58,37 @@ def test_replicas_at_their_limit_are_alike() -> None:
 
 def test_what_came_of_late_counts_for_some_seconds() -> None:
     """Long ticks count at once; idle replicas that join thin everything."""
-    found = Lately().then(60.0, 600.0, 60.0, 30.0, 5.0)
+    found = Lately().then(60.0, 600.0, Guests(60.0, 30.0, 90.0), 5.0)
 
-    assert (10.0, 1.0, 0.5, 5.0) == pytest.approx(
-        (found.came_per_s, found.guests_per_s, found.picky_per_s, found.held), rel=1e-6
+    assert (10.0, 1.0, 0.5, 1.5, 5.0) == pytest.approx(
+        (found.came_per_s, found.guests_per_s, found.picky_per_s, found.narrow_per_s, found.held), rel=1e-6
     )
     assert 5.0 == pytest.approx(found.thinned(0.5).came_per_s)
+
+
+def test_the_emptier_of_two_gets_bursts() -> None:
+    """Its share goes evenly from none to twice the mean: 1/3 of the square of the mean.
+
+    Snapshots come every 1.25 s, so that bursts last half as long: 2 x 0.625 s x 12 a second / 3.
+    """
+    found = Lately(came_per_s=12.0, held=24.0).uneven(Crowd(2, 1.0), 12, 0.5, 1e6)
+
+    assert (5.0, 0.625) == pytest.approx((found.burst, found.burst_s))
+
+
+def test_guests_that_find_few_replicas_come_in_larger_bursts() -> None:
+    """Half of the replicas for all who come: 4/3 x 2 - 1 in place of 1/3."""
+    lately = Lately(came_per_s=12.0, guests_per_s=12.0, narrow_per_s=24.0, held=24.0)
+
+    assert 25.0 == pytest.approx(lately.uneven(Crowd(2, 1.0), 12, 0.5, 1e6).burst)
+
+
+def test_one_ingress_or_one_replica_makes_no_bursts() -> None:
+    """It knows at once what it sent; and there is nothing to choose."""
+    lately = Lately(came_per_s=12.0, held=24.0)
+
+    assert 0.0 == lately.uneven(Crowd(1, 1.0), 12, 0.5, 1e6).burst
+    assert 0.0 == lately.uneven(Crowd(2, 1.0), 1, 0.5, 1e6).burst
 
 
 def test_guests_sit_where_others_are_few() -> None:

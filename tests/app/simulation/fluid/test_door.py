@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from app.simulation.fluid.door import Door
 from app.simulation.fluid.history import History
+from app.simulation.fluid.level import Level
 from app.simulation.fluid.load import load_of
-from app.simulation.fluid.route import Level, Router
+from app.simulation.fluid.route import Router
 from app.simulation.replica import Limits
 from autoscaling.routing_rules import RoutingRules, TierRules
 from autoscaling.types import Role, Tier
@@ -48,6 +51,23 @@ def test_interactive_requests_come_first_and_batch_gets_its_share() -> None:
     made.let_in(1.5, 1, [0.0, 0.0], free(5.0), RULES, history)
     assert [8.0, 2.0] == pytest.approx(history.taken[1].sum(axis=1).tolist())
     assert [2.0, 18.0] == pytest.approx(made.queue.waiting)
+
+
+def test_within_a_tier_whoever_came_first_has_the_next_seat() -> None:
+    """Long and short documents wait for the same pool: all of the ten seats are those of the first."""
+    load = load_of(together(steady(Tier.BATCH, 1, 50, prompt=100), steady(Tier.BATCH, 1, 50, prompt=4000)))
+    router = Router(load)
+    rules = replace(RULES, backfill=False)
+    router.renew(rules, dict.fromkeys(Role, Limits(10, 10)), dict.fromkeys(Role, 1))
+    made, history = Door(load, router), History(load)
+    made.let_in(0.5, 0, [6.0, 0.0], free(10.0), rules, history)
+    made.let_in(1.5, 1, [8.0, 8.0], free(10.0), rules, history)
+    made.let_in(2.5, 2, [8.0, 8.0], free(0.0), rules, history)
+
+    assert [0.0, 0.0] == history.taken[1].sum(axis=1).tolist()
+    assert [10.0, 0.0] == pytest.approx(history.taken[2].sum(axis=1).tolist())
+    made.let_in(3.5, 3, [0.0, 0.0], free(0.0), rules, history)
+    assert [4.0, 6.0] == pytest.approx(history.taken[3].sum(axis=1).tolist())
 
 
 def test_waits_follow_from_the_pace() -> None:

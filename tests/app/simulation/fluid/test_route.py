@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from app.routing.ask import Ask
 from app.routing.predict import predict
+from app.simulation.fluid.level import Level
 from app.simulation.fluid.load import FluidLoad, load_of
-from app.simulation.fluid.route import Level, Router
+from app.simulation.fluid.route import Router
 from app.simulation.replica import Limits
 from autoscaling.routing_rules import RoutingRules, TierRules
 from autoscaling.types import Role, Tier
@@ -95,6 +98,32 @@ def test_other_rules_are_obeyed_at_once() -> None:
     assert (4.0, 6.0) == made.fill(INTERACTIVE, 10.0, levels())
 
 
+def test_equals_of_a_tier_go_together() -> None:
+    """Documents of both lengths bear a plain replica as full as its limit: none of them is first."""
+    load = load_of(
+        together(
+            steady(Tier.INTERACTIVE, 1, 5),
+            steady(Tier.BATCH, 1, 5, prompt=4000),
+            steady(Tier.BATCH, 1, 5, prompt=100),
+        )
+    )
+
+    assert [[1, 2], [0]] == router(load=load).by_tolerance([0, 1, 2], levels(speculative=7.0))
+
+
+def test_whoever_stays_at_home_is_no_guest() -> None:
+    """Room for 8 where these requests belong: none of the others spills."""
+    assert (8.0, 0.0) == router().fill(INTERACTIVE, 10.0, levels(), at_home=True)
+
+
+def test_the_fewer_replicas_look_roomy_the_narrower_it_is_for_guests() -> None:
+    """Half of the loads are below their mean; with the edge there each of two guests counts twice."""
+    there = Level(16.0, 16.0, 100, [1.0])
+    there.take(2.0, 16)
+
+    assert (2.0, 4.0) == pytest.approx((there.guests, there.narrow))
+
+
 def test_who_bears_fuller_replicas_comes_first() -> None:
     """Short prompts are in time at a load at which long ones are not: they keep the pool so full."""
     load = load_of(
@@ -109,6 +138,6 @@ def test_who_bears_fuller_replicas_comes_first() -> None:
     short, long, batch = 0, 1, 2
 
     assert [100.0, 4000.0, 500.0] == [one.prompt_tokens for one in load.kinds]
-    assert [batch, short, long] == made.by_tolerance([short, long, batch], levels())
-    assert [short, long] == made.by_tolerance([long, short], levels())
+    assert [[batch], [short], [long]] == made.by_tolerance([short, long, batch], levels())
+    assert [[short], [long]] == made.by_tolerance([long, short], levels())
     assert made.choose(long, 100, 0) != 0 == made.choose(short, 100, 0)
