@@ -73,10 +73,13 @@ def analyse(
     largest = max((run.cell.sequences for run in measurement.runs), default=1)
     most = {role: engines[role].max_num_seqs if role in engines else largest for role in Role}
     table = draft_table(costs[Role.SPECULATIVE], gains[MEAN], context, most[Role.SPECULATIVE])
-    compared = speed_ups(measurement, survivals, gains, fits)
-    crossed = crossings(measurement, tuple(survivals), gains, fits, contexts, prior)
+    # A model that is not relied on predicts nothing, whoever reads the findings.
+    relied = fits if all(one.accepted for one in fits.values()) else {}
+    trusted = {role: one.cost for role, one in relied.items()}
+    compared = speed_ups(measurement, survivals, gains, relied)
+    crossed = crossings(measurement, tuple(survivals), gains, relied, contexts, prior)
     pools: tuple[PoolPrediction, ...] = ()
-    if all(one.accepted for one in fits.values()):
+    if relied:
         asked = load or default_load(measurement, costs[Role.PLAIN], context)
         first, second = (
             _priced(gains_of(drafting_by_length(measurement, *kinds)), longest, idle=idle)
@@ -89,11 +92,11 @@ def analyse(
         survivals=survivals,
         speed_ups=compared,
         crossovers=tuple(doubted(one, compared) for one in crossed),
-        break_evens=_break_evens(measurement, costs, gains, contexts),
-        capacities=capacities(costs, gains[MEAN], context, engines),
+        break_evens=_break_evens(measurement, trusted, gains, contexts),
+        capacities=capacities(trusted, gains[MEAN], context, engines),
         frontier=frontier(measurement, survivals),
         k0_tax=k0_tax(measurement),
-        draft_s=drafting_s(costs[Role.SPECULATIVE], gains[MEAN], context),
+        draft_s=drafting_s(trusted[Role.SPECULATIVE], gains[MEAN], context) if trusted else None,
         kv_loss=kv_loss(engines),
         context_tokens=context,
         table=table,
@@ -144,9 +147,11 @@ def _break_evens(
 ) -> tuple[BreakEven, ...]:
     """Of each kind of prompts at the batches that it was measured at, and the largest K.
 
-    Kinds for which nothing was drafted are left out.
+    Kinds for which nothing was drafted are left out; empty without both cost models.
     """
-    found = []
+    found: list[BreakEven] = []
+    if set(costs) != set(Role):
+        return ()
     for name in workloads_of(measurement):
         length = max(gains[name])
         gain = gains[name][length]

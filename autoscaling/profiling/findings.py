@@ -1,6 +1,7 @@
 """What a measurement says: the values that the profile, the report and the recommendation rest on.
 
 Made by `autoscaling.profiling.analyse`.  Speed-ups and ratios are speculative over plain unless said.
+What a cost model predicts is there only where both models are relied on.
 `None` is unknown, or not within what was measured.
 """
 
@@ -9,10 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final
 
 from autoscaling.profiling.measured import Measurement
 from autoscaling.routing_rules import StepCost
 from autoscaling.types import Role
+
+TIE: Final = 0.05  # two ways that differ by less sell the same, and the simpler one is named
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +93,13 @@ class Crossover:
     verdict: Verdict
     sequences: Estimate | None  # None unless there is one
     sure: bool | None = None  # whether draws of the rounds and every measured batch agree; None: unknown
+    largest: int | None = None  # batch that was measured for these prompts: beyond it the models speak alone
+
+    @property
+    def beyond(self) -> bool:
+        """Whether the engines are equally fast only beyond every batch that was measured."""
+        at = self.sequences
+        return at is not None and self.largest is not None and at.value > self.largest
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +165,11 @@ class PoolPrediction:
     in_time: float = 1.0  # share of the interactive tokens that the best configuration for them has in time
 
     @property
+    def tied(self) -> bool:
+        """Whether the best other kind sells as much, by the rule that names the simpler one."""
+        return self.kept and abs(self.margin - 1.0) <= TIE
+
+    @property
     def kept(self) -> bool:
         """Whether any configuration has half of the interactive tokens in time; else there is no answer."""
         return self.in_time >= 0.5
@@ -188,6 +204,11 @@ class Findings:
     policy: tuple[PolicyValue, ...] = ()
     pools: tuple[PoolPrediction, ...] = ()
     notes: tuple[str, ...] = field(default_factory=tuple)
+
+    @property
+    def relied(self) -> bool:
+        """Whether both cost models are good enough: nothing is predicted without."""
+        return set(self.fits) == set(Role) and all(fit.accepted for fit in self.fits.values())
 
     @property
     def recommended_table(self) -> tuple[TableRow, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from app.bench.report import chosen
 from app.bench.report.blocks import Block, Plot, Section, Table, Text
 from app.bench.report.plots import BREAK_EVEN
-from app.bench.report.words import NOT_MEASURED, UNKNOWN, count, name, number, share, with_bounds
+from app.bench.report.words import UNKNOWN, count, name, number, share, with_bounds
 from autoscaling.goodput import effective_alpha, leviathan, rule_of_thumb
 from autoscaling.profiling.findings import Findings
 from autoscaling.step_cost import step_s
@@ -50,7 +50,7 @@ def break_even(findings: Findings) -> Section:
             ),
         ]
     else:
-        blocks.append(Text((f"Break-even acceptance: {NOT_MEASURED}.",)))
+        blocks.append(Text((f"Break-even acceptance: {chosen.missing(findings)}.",)))
     return Section("break-even", "When a draft pays", [*blocks, *formulas(findings)])
 
 
@@ -79,13 +79,20 @@ def _rows(
                 name(one.workload),
                 count(one.sequences),
                 count(one.context_tokens),
-                share(one.theta) if one.theta < 1 else f"{share(one.theta)}: none is enough",
+                _needed(one.theta),
                 share(rate),
                 words,
                 with_bounds(measured),
             )
         )
     return tuple(rows), frozenset(good), frozenset(bad)
+
+
+def _needed(theta: float) -> str:
+    """No draft costs less than nothing: below 0 the speculative engine is faster before any is accepted."""
+    if theta <= 0:
+        return "any is enough"
+    return share(theta) if theta < 1 else f"{share(theta)}: none is enough"
 
 
 def formulas(findings: Findings) -> list[Block]:

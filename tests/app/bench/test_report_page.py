@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from app.bench.report.page import html, markdown, svg_files
-from autoscaling.profiling.findings import Crossover, Estimate, Findings, Fit, PoolAnswer, Verdict
+from autoscaling.profiling.findings import Estimate, Findings, Fit, PoolAnswer
 from autoscaling.types import Role
 from tests.app.bench.findings_sample import CONTEXT, PLAIN, empty, renamed, sample, synthetic
 
@@ -84,65 +84,14 @@ def test_the_answer_is_a_sentence() -> None:
     """Where it pays, with which K, and where it does not."""
     found = lines(sample())
 
-    assert "**Speculation pays for copy up to about 14 sequences at once (K = 2).**" in found
-    assert "**It does not pay for chat at any batch that was measured.**" in found
-    assert "  Both engines are equally fast at 10.1 (9.20 to 11.4) sequences." in found
-    assert "  K = 2 gives less but pays up to 13.8 (12.1 to 15.6) sequences." in found
-
-
-@pytest.mark.parametrize(
-    ("verdict", "expected"),
-    [
-        (
-            Verdict.PAYS_ALWAYS,
-            "**Speculation pays for chat and copy at every batch that was measured, up to 16 sequences.**",
-        ),
-        (
-            Verdict.NEVER_PAYS,
-            "**Speculation does not pay for chat and copy at any batch that was measured.**",
-        ),
-        (Verdict.MIXED, "**Speculation pays for chat and copy at some batches and not at others.**"),
-    ],
-)
-def test_every_verdict_has_its_sentence(verdict: Verdict, expected: str) -> None:
-    """Both kinds of prompts alike."""
-    crossings = tuple(Crossover(name, 4, verdict, None) for name in ("chat", "copy"))
-
-    assert expected in lines(replace(sample(), crossovers=crossings))
-
-
-@pytest.mark.parametrize(
-    ("crossover", "expected"),
-    [
-        (
-            Crossover("chat", 4, Verdict.PAYS_ALWAYS, None, sure=False),
-            "**Speculation may or may not pay for chat: the rounds do not agree on it.**",
-        ),
-        (
-            Crossover("chat", 4, Verdict.PAYS_BELOW, Estimate(4.2, None, 13.0), sure=True),
-            "**Speculation may pay for chat up to about 4 sequences at once (K = 4).**",
-        ),
-        (
-            Crossover("chat", 4, Verdict.PAYS_BELOW, Estimate(4.2, 2.0, None), sure=True),
-            "**Speculation pays for chat up to about 4 sequences at once (K = 4).**",
-        ),
-    ],
-)
-def test_what_is_not_sure_is_no_plain_headline(crossover: Crossover, expected: str) -> None:
-    """Draws that disagree, and a crossover that may lie below a single sequence."""
-    assert expected in lines(replace(sample(), crossovers=(crossover,)))
-
-
-def test_how_far_each_kind_was_measured_is_said() -> None:
-    """Kinds that pay everywhere, of which one was measured at small batches alone."""
-    whole = sample()
-    kept = tuple(one for one in whole.speed_ups if one.workload != "copy" or one.sequences <= 4)
-    crossings = tuple(Crossover(name, 4, Verdict.PAYS_ALWAYS, None) for name in ("chat", "copy"))
-
+    assert "**For copy (K = 4) speculation pays up to about 10 sequences at once (9.2 to 11).**" in found
     assert (
-        "**Speculation pays for chat (up to 16 sequences) and copy (up to 4 sequences) at every batch that "
-        "was measured.**"
-    ) in lines(replace(whole, crossovers=crossings, speed_ups=kept))
+        "**For chat (K = 2) speculation does not pay at any batch that was measured, up to 16 sequences.**"
+        in found
+    )
+    assert "  It surely gains with 1, 2, 4 and 8 at once." in found
+    assert "  By the cost models it pays up to about 10 sequences at once (9.2 to 11)." in found
+    assert "  K = 2 gives less but pays up to about 14 sequences at once (12 to 16)." in found
 
 
 def test_an_objective_that_nothing_keeps_gets_no_recommendation() -> None:
@@ -199,11 +148,16 @@ def test_what_to_set_can_be_pasted() -> None:
 
 
 def test_a_refused_fit_is_a_warning() -> None:
-    """In the answer, and with its reason in the table."""
+    """The answer is what was measured, and the reason is in the table."""
     refused = Fit(Role.PLAIN, PLAIN, 24, 0.2, 0.31, 8, accepted=False, refused_because="off by 31 %")
     found = lines(replace(sample(), fits={**sample().fits, Role.PLAIN: refused}))
 
-    assert "> The cost model of the plain engine is not good enough to act on." in found
+    assert (
+        "**Up to which batch speculation pays cannot be told: the cost model of the plain engine is refused, "
+        "off by up to 31.0 %.**"
+    ) in found
+    assert "**Measured for sure: copy (K = 4) gains with 1, 2, 4 and 8 and loses with 16 at once.**" in found
+    assert "> The cost models are not good enough to act on." in found
     assert "| plain | 24 | 20.0 % | 31.0 % | 8 | refused: off by 31 % |" in found
     assert "The cost model may be trusted" not in "".join(found)
 

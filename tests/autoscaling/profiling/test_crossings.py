@@ -116,7 +116,7 @@ def test_without_a_single_crossover_the_verdict_says_so(
     truth = Truth(PLAIN, speculative, {"chat": Kind(survival)})
     sure = None if verdict is Verdict.MIXED else True
 
-    assert Crossover("chat", 4, verdict, None, sure) == found_in(measured(truth, lengths=(0, 4)))
+    assert Crossover("chat", 4, verdict, None, sure, 16) == found_in(measured(truth, lengths=(0, 4)))
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_a_verdict_is_sure_when_the_draws_share_it(
     verdict: Verdict, ends: list[float], sure: bool | None
 ) -> None:
     """With 95 %, over the batches that were measured; without draws it is not known."""
-    assert Crossover("chat", 4, verdict, None, sure) == _crossover("chat", 4, Crossing(verdict), ends, 16)
+    assert Crossover("chat", 4, verdict, None, sure, 16) == _crossover("chat", 4, Crossing(verdict), ends, 16)
 
 
 def speed_up(sequences: int, low: float, high: float, length: int = 4, workload: str = "chat") -> SpeedUp:
@@ -159,9 +159,29 @@ def test_a_measured_batch_that_says_otherwise_makes_it_doubtful(found: Crossover
     assert found == doubted(found, [replace(against, measured=Estimate(1.0, 0.9, 1.1))])
 
 
+@pytest.mark.parametrize(
+    ("found", "value", "sure"),
+    [
+        (Crossover("chat", 4, Verdict.PAYS_ALWAYS, None, True, 16), 0.95, False),
+        (Crossover("chat", 4, Verdict.PAYS_ALWAYS, None, True, 16), 1.05, True),
+        (Crossover("chat", 4, Verdict.NEVER_PAYS, None, True, 16), 1.05, False),
+        (Crossover("chat", 4, Verdict.NEVER_PAYS, None, True, 16), 0.95, True),
+        (Crossover("chat", 4, Verdict.PAYS_BELOW, Estimate(26.9, 9.0), True, 16), 0.95, False),
+        (Crossover("chat", 4, Verdict.PAYS_BELOW, Estimate(8.0, 6.0, 12.0), True, 16), 0.95, True),
+    ],
+)
+def test_what_is_said_of_every_batch_is_contradicted_by_any(
+    found: Crossover, value: float, sure: bool
+) -> None:
+    """`At every batch that was measured` is not said beside a batch that lost, however wide its interval."""
+    measured_at_4 = SpeedUp("chat", 4, 4, Estimate(value, value - 0.3, value + 0.3), None)
+
+    assert sure is doubted(found, [measured_at_4]).sure
+
+
 def test_a_crossover_without_any_bound_is_not_sure() -> None:
     """Draws that lie below all batches and draws beyond them: nothing is known of where it is."""
-    assert replace(Crossover("chat", 4, Verdict.PAYS_BELOW, Estimate(5.0), None), sure=False) == _crossover(
+    assert Crossover("chat", 4, Verdict.PAYS_BELOW, Estimate(5.0), sure=False, largest=16) == _crossover(
         "chat", 4, Crossing(Verdict.PAYS_BELOW, 5.0), [0.0] * 60 + [4.0] * 60 + [inf] * 60, 16
     )
 
