@@ -102,7 +102,9 @@ def conclude(
     `objectives` are seconds per token; those of the default policy without.
     """
     try:
-        findings = analyse(measurement, prior, objectives or default_objectives(), None)
+        findings = analyse(
+            measurement, prior, default_objectives() if objectives is None else objectives, None
+        )
         profile = profile_text(findings)
     except FitError as error:
         raise NothingFoundError(f"nothing can be concluded from this measurement: {error}") from error

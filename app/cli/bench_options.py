@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
@@ -10,6 +11,7 @@ from pathlib import Path
 from app.bench.asked import Asked
 from app.bench.plan import QUICK, Plan, full
 from app.bench.prompts import Prompt, for_workloads
+from app.cli.engine_options import known_engines
 from deployments.local_config import ServiceSettings
 
 FULL_WORKLOADS = ("chat", "copy", "code", "math", "translate", "grounded", "chat-long", "copy-long")
@@ -65,14 +67,21 @@ def _live(wanted: ServiceSettings, given: bool | None) -> bool:
 
 
 def numbers(option: str, text: str, *, least: int, most: int) -> tuple[int, ...]:
-    """Whole numbers with commas between them, sorted, each once; raises BadOptionError."""
-    try:
-        found = {int(part) for part in text.split(",")}
-    except ValueError:
-        raise BadOptionError(f"{option} {text}: write whole numbers with commas between, 1,4,16") from None
-    wrong = sorted(value for value in found if not least <= value <= most)
-    if wrong:
-        raise BadOptionError(f"{option}: {wrong[0]} is not within {least} to {most}")
+    """Whole numbers with commas between them, sorted; raises BadOptionError, also for one named twice."""
+    found: list[int] = []
+    for part in text.split(","):
+        try:
+            value = int(part)
+        except ValueError:
+            raise BadOptionError(
+                f"{option} {text}: {part.strip()!r} is no whole number: write some with commas between, "
+                "such as 1,2,4"
+            ) from None
+        if not least <= value <= most:
+            raise BadOptionError(f"{option} {text}: {value} is not within {least} to {most}")
+        if value in found:
+            raise BadOptionError(f"{option} {text}: {value} is named twice: name each number once")
+        found.append(value)
     return tuple(sorted(found))
 
 
@@ -92,6 +101,18 @@ def draft_lengths(text: str, most: int) -> tuple[int, ...]:
 def quick_lengths(most: int) -> tuple[int, ...]:
     """The draft lengths of a quick measurement: none, half of the engine's largest, and that."""
     return tuple(sorted({0, max(1, most // 2), most}))
+
+
+def check_price(price: float | None) -> None:
+    """Raises BadOptionError for what is no number."""
+    if price is not None and not math.isfinite(price):
+        raise BadOptionError(f"--accelerator-hour-price {price}: give a number of 0 or more")
+
+
+def check_engine(kind: str | None) -> None:
+    """Raises BadOptionError for an engine that there is not."""
+    if kind is not None and kind not in known_engines():
+        raise BadOptionError(f"--engine {kind}: there is no such engine: give {' or '.join(known_engines())}")
 
 
 def nothing_to_measure(given: Mapping[str, object | None]) -> None:

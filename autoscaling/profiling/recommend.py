@@ -16,6 +16,8 @@ from autoscaling.types import Role, Tier
 # Another K is taken when it brings 3 % more: rows that change for less would only make load swing about a
 # boundary, and no measurement tells less apart.
 WORTH: Final = 1.03
+# The tiers whose objective sets the limit of a pool, the first that has one, as in a running service.
+LIMITED_BY: Final = {Role.SPECULATIVE: (Tier.INTERACTIVE,), Role.PLAIN: (Tier.STANDARD, Tier.BATCH)}
 RESERVE: Final = RoutingRules().reserve  # sequences that a policy keeps for interactive by default
 
 
@@ -58,10 +60,12 @@ def policy_values(
     """
     found = []
     tables = {Role.SPECULATIVE: table, Role.PLAIN: (TableRow(1, most[Role.PLAIN], 0),)}
-    for role, tier in ((Role.SPECULATIVE, Tier.INTERACTIVE), (Role.PLAIN, Tier.STANDARD)):
-        fit, tpot_s = fits.get(role), objectives.get(tier)
-        if fit is None or not fit.accepted or tpot_s is None:
+    for role, tiers in LIMITED_BY.items():
+        fit = fits.get(role)
+        tier = next((one for one in tiers if one in objectives), None)
+        if fit is None or not fit.accepted or tier is None:
             continue
+        tpot_s = objectives[tier]
         limit = _largest_in_time(fit.cost, gains, tables[role], tpot_s, context_tokens)
         if limit == 0:
             alone_s = _token_s(fit.cost, gains, tables[role][0], 1, context_tokens)
