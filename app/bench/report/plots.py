@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from app.bench.report import chosen
 from app.bench.report.canvas import GREY, SYNTHETIC, batch_axis, colour, legend, marker, panel, svg
 from app.bench.report.plots_cost import draw_frontier, draw_parts, frontier_size, parts, parts_size
-from app.bench.report.words import name
+from app.bench.report.words import name, too_wide
 from autoscaling.profile import MEAN
 from autoscaling.profiling.findings import Estimate, Findings, Survival
 
@@ -88,7 +88,13 @@ def draw_speed_up(findings: Findings, title: str, figure: Figure) -> None:
             axes.plot(
                 x, [one.measured.value for one in line], color=colour(at), marker=marker(at), label=label
             )
-            banded = [one for one in line if one.measured.low is not None and one.measured.high is not None]
+            banded = [
+                one
+                for one in line
+                if one.measured.low is not None
+                and one.measured.high is not None
+                and not too_wide(one.measured)
+            ]
             axes.fill_between(
                 [one.sequences for one in banded],
                 [one.measured.low or 0.0 for one in banded],

@@ -59,9 +59,14 @@ def with_bounds(found: Estimate | None, shown: Shown = number) -> str:
         return value
     if UNKNOWN in (low, high):
         return f"{value} (at most {high})" if low == UNKNOWN else f"{value} (at least {low})"
-    if found.low is not None and found.high is not None and 0 < WIDE * found.low <= found.high:
-        return f"{value} (too few rounds to tell)"
+    if too_wide(found):
+        return f"{value} (too few rounds)"
     return f"{value} ({low} to {high})"
+
+
+def too_wide(found: Estimate) -> bool:
+    """Whether its ends lie so far apart that it tells nothing."""
+    return found.low is not None and found.high is not None and 0 < WIDE * found.low <= found.high
 
 
 def name(text: str | None) -> str:
