@@ -10,9 +10,8 @@ from app.bench.made import UNFINISHED
 from autoscaling.profiling.findings import Findings, PoolAnswer
 from autoscaling.profiling.notes import busy_words
 
-MORE_ROUNDS: Final = (
-    8  # twice those of a quick measurement: half the noise of a mean needs four times as many
-)
+# Twice those of a quick measurement: half the noise of a mean would need four times as many.
+MORE_ROUNDS: Final = 8
 GUIDE: Final = "docs/concepts/two-pools.md"
 
 
@@ -20,7 +19,7 @@ def next_words(findings: Findings, profile: Path) -> tuple[str, ...]:
     """Commands and settings, the most useful first."""
     serve = f"twinpool serve --profile {shlex.quote(str(profile))}"
     if findings.relied:
-        return (serve, *_pools(findings), *_rest(findings))
+        return (*_pools(findings), serve, *_rest(findings))
     said = []
     if busy_words(findings.measurement):
         said.append("stop the other processes, then measure again with the same command")
@@ -54,6 +53,7 @@ def _rest(findings: Findings) -> tuple[str, ...]:
 def _pools(findings: Findings) -> tuple[str, ...]:
     """Where what was answered on pools is turned into settings."""
     answers = {one.answer for one in findings.pools if one.kept}
-    if not answers or answers == {PoolAnswer.TWO_POOLS}:
-        return ()
-    return (f"how to run one pool where one is enough: {GUIDE}",)
+    said = ["set the policy values above"] if findings.policy else []
+    if answers and answers != {PoolAnswer.TWO_POOLS}:
+        said.append(f"to run one pool where one is enough, see {GUIDE}, If one pool is enough")
+    return tuple(said)

@@ -89,7 +89,11 @@ async def _rounds(
     showing.say("warming up: each kind of prompts once")
     await one.warm_up()
     showing.started(warm_up_s(asked.plan))
-    await one.run(lengths, None if keep is None else lambda: keep(made.unfinished(one.found)))
+    try:
+        await one.run(lengths, None if keep is None else lambda: keep(made.unfinished(one.found)))
+    except asyncio.CancelledError:
+        showing.note("stopping the engines")
+        raise
     join(made.found, one.found)
 
 

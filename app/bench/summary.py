@@ -14,7 +14,7 @@ from app.bench.outcome import Outcome
 from app.bench.report.where import grouped, headline, sure_words
 from app.bench.store import HTML
 from app.cli.output import labelled, printable
-from autoscaling.profiling.findings import Fit, PoolPrediction
+from autoscaling.profiling.findings import TIE, Fit, PoolPrediction
 
 
 def render(outcome: Outcome) -> RenderableType:
@@ -59,7 +59,9 @@ def pools_words(found: Sequence[PoolPrediction]) -> Iterator[str]:
             continue
         margins = sorted(one.margin for one in run if math.isfinite(one.margin))
         beside = f", {_span([f'{one:.2f}' for one in margins])} times the next best" if margins else ""
-        yield f"{where}: {answer.value.replace('_', ' ')}{', as good as the next best' if tied else beside}"
+        if tied:
+            beside = f", as good as the next best within {TIE:.0%}"
+        yield f"{where}: {answer.value.replace('_', ' ')}{beside}"
 
 
 def fit_words(fit: Fit) -> str:

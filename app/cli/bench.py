@@ -26,6 +26,8 @@ from app.cli.bench_options import (
     BadOptionError,
     check_engine,
     check_price,
+    kinds_of,
+    mix_of,
     nothing_to_measure,
     what_is_asked,
 )
@@ -88,6 +90,20 @@ def bench(
         Path | None,
         typer.Option(help="Policy file whose objectives count; those of the default policy without."),
     ] = None,
+    interactive_at_once: Annotated[
+        float, typer.Option(min=0, help="Interactive answers that are open on average; for one pool or two.")
+    ] = 2.0,
+    batch_at_once: Annotated[
+        int | None,
+        typer.Option(min=0, help="Batch requests at once. (default: as many as the largest batch)"),
+    ] = None,
+    interactive_class: Annotated[
+        str | None,
+        typer.Option(help="Kinds of prompts of interactive work, such as chat. (default: all)"),
+    ] = None,
+    batch_class: Annotated[
+        str | None, typer.Option(help="Kinds of prompts of batch work, such as copy. (default: all)")
+    ] = None,
     engine: EngineOption = None,
     model: ModelOption = None,
     speculation: SpeculationOption = None,
@@ -131,17 +147,22 @@ def bench(
                     }
                 )
                 found, out = _again(again, out, held)
+                mix = mix_of(
+                    interactive_at_once, batch_at_once, interactive_class, batch_class, kinds_of(found)
+                )
             else:
                 options = Options(engine=engine, model=model, speculation=speculation, settings=settings)
                 wanted = load(options)
                 given = None if prompts is None else for_both(read_prompts(prompts, say), prompts, say)
                 out = out or new_folder()
                 asked = what_is_asked(wanted, given, live, out, quick, concurrency, lengths, rounds)
+                kinds = asked.plan.all_workloads
+                mix = mix_of(interactive_at_once, batch_at_once, interactive_class, batch_class, kinds)
                 held.enter_context(this_machine(out))
                 prepare_folder(out, anew=True)
                 held.enter_context(this_folder(out, measures=True))
                 found = measure(asked, wanted, console, out, stops)
-            outcome = conclude(found, out, former, accelerator_hour_price, objectives)
+            outcome = conclude(found, out, former, accelerator_hour_price, objectives, mix)
     except (BadOptionError, SettingsError, PromptsError, StoreError, CannotServe, BusyError) as error:
         _fail(error, "correct it and run `twinpool bench` again")
     except NothingFoundError as error:

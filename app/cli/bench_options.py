@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +12,8 @@ from app.bench.asked import Asked
 from app.bench.plan import QUICK, Plan, full
 from app.bench.prompts import Prompt, for_workloads
 from app.cli.engine_options import known_engines
+from autoscaling.profiling.load import Mix
+from autoscaling.profiling.measured import Measurement
 from deployments.local_config import ServiceSettings
 
 FULL_WORKLOADS = ("chat", "copy", "code", "math", "translate", "grounded", "chat-long", "copy-long")
@@ -131,3 +133,34 @@ def check_pair(wanted: ServiceSettings) -> int:
             "give a whole number of at least 1 in --speculation or in the settings file"
         )
     return most
+
+
+def mix_of(
+    interactive_at_once: float,
+    batch_at_once: int | None,
+    interactive: str | None,
+    batch: str | None,
+    measured: Sequence[str],
+) -> Mix:
+    """The load that pools are judged for; raises BadOptionError for a kind that is not measured."""
+    if not math.isfinite(interactive_at_once):
+        raise BadOptionError("--interactive-at-once: give a number")
+    return Mix(
+        interactive_at_once,
+        batch_at_once,
+        _kinds("--interactive-class", interactive, measured),
+        _kinds("--batch-class", batch, measured),
+    )
+
+
+def kinds_of(found: Measurement) -> tuple[str, ...]:
+    """The kinds of prompts of a measurement."""
+    return tuple(dict.fromkeys(run.cell.workload for run in found.runs))
+
+
+def _kinds(option: str, text: str | None, measured: Sequence[str]) -> tuple[str, ...]:
+    named = () if text is None else tuple(dict.fromkeys(part.strip() for part in text.split(",")))
+    wrong = [one for one in named if one not in measured]
+    if wrong:
+        raise BadOptionError(f"{option}: {wrong[0]!r} is not measured: name one of {', '.join(measured)}")
+    return named

@@ -83,7 +83,7 @@ def broken_off(out: Path | None) -> str:
     if words := kept(out):
         return words
     logs = f"; the engines' logs are in {out}" if out is not None and has_logs(out) else ""
-    return f"nothing can be concluded yet: {MEASUREMENT} is written after the second round{logs}"
+    return f"nothing can be concluded, measure anew: {MEASUREMENT} is written after the second round{logs}"
 
 
 async def _measured(asked: Asked, showing: Showing, keep: Keep, stops: Stops) -> Measurement:

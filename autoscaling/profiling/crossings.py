@@ -70,8 +70,8 @@ def crossings(
     return tuple(found)
 
 
-def doubted(found: Crossover, speed_ups: Sequence[SpeedUp]) -> Crossover:
-    """The crossover; not sure where a batch was measured that says otherwise.
+def beside_measured(found: Crossover, speed_ups: Sequence[SpeedUp]) -> Crossover:
+    """The crossover with the batches that surely gain; not sure where a measured batch says otherwise.
 
     What is said of every batch is contradicted by any measured ratio on the other side of 1; where there is
     a crossover, by one that is there with 95 %.
@@ -81,24 +81,25 @@ def doubted(found: Crossover, speed_ups: Sequence[SpeedUp]) -> Crossover:
         for one in speed_ups
         if (one.workload, one.draft_length) == (found.workload, found.draft_length)
     ]
+    gains = tuple(size for size, one in measured if one.low is not None and one.low > 1.0)
+    sure = False if _contradicted(found, measured) else found.sure
+    return replace(found, gains=gains, only=len(measured) == 1, sure=sure)
+
+
+def _contradicted(found: Crossover, measured: Sequence[tuple[int, Estimate]]) -> bool:
     if found.verdict is Verdict.PAYS_ALWAYS or found.beyond:
-        against = any(one.value < 1.0 for _, one in measured)
-        return replace(found, sure=False) if against else found
+        return any(one.value < 1.0 for _, one in measured)
     if found.verdict is Verdict.NEVER_PAYS:
-        against = any(one.value > 1.0 for _, one in measured)
-        return replace(found, sure=False) if against else found
-    low = high = None
-    if found.sequences is not None:
-        low = found.sequences.value if found.sequences.low is None else found.sequences.low
-        high = found.sequences.value if found.sequences.high is None else found.sequences.high
-    if low is None or high is None:
-        return found
-    against = any(
+        return any(one.value > 1.0 for _, one in measured)
+    if found.sequences is None:
+        return False
+    at = found.sequences
+    low, high = at.value if at.low is None else at.low, at.value if at.high is None else at.high
+    return any(
         (size < low and one.high is not None and one.high < 1.0)
         or (size > high and one.low is not None and one.low > 1.0)
         for size, one in measured
     )
-    return replace(found, sure=False) if against else found
 
 
 def largest_asked(measurement: Measurement) -> int:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
+from autoscaling.profiling.load import Load, Mix
 from autoscaling.profiling.measured import Measurement
 from autoscaling.routing_rules import StepCost
 from autoscaling.types import Role
@@ -94,6 +95,8 @@ class Crossover:
     sequences: Estimate | None  # None unless there is one
     sure: bool | None = None  # whether draws of the rounds and every measured batch agree; None: unknown
     largest: int | None = None  # batch that was measured for these prompts: beyond it the models speak alone
+    gains: tuple[int, ...] = ()  # batches at which the measured ratio alone is above 1 with 95 %
+    only: bool = False  # whether no other batch than the largest was measured
 
     @property
     def beyond(self) -> bool:
@@ -176,6 +179,14 @@ class PoolPrediction:
 
 
 @dataclass(frozen=True, slots=True)
+class PoolsAt:
+    """What is predicted for one load, by growing objective."""
+
+    load: Load
+    pools: tuple[PoolPrediction, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class PolicyValue:
     """One value to set in the policy file."""
 
@@ -202,13 +213,22 @@ class Findings:
     context_tokens: float  # S that is typical of the prompts
     table: tuple[TableRow, ...] = ()  # by the costs, however good their fit is: see `recommended_table`
     policy: tuple[PolicyValue, ...] = ()
-    pools: tuple[PoolPrediction, ...] = ()
+    pools: tuple[PoolPrediction, ...] = ()  # for `load`
+    mix: Mix = field(default_factory=Mix)  # what was said of the load
+    load: Load | None = None
+    other_loads: tuple[PoolsAt, ...] = ()  # the same with other numbers of batch requests
     notes: tuple[str, ...] = field(default_factory=tuple)
 
     @property
     def relied(self) -> bool:
         """Whether both cost models are good enough: nothing is predicted without."""
         return set(self.fits) == set(Role) and all(fit.accepted for fit in self.fits.values())
+
+    @property
+    def loads(self) -> tuple[PoolsAt, ...]:
+        """Every load that the pools were judged for, by growing number of batch requests."""
+        first = () if self.load is None else (PoolsAt(self.load, self.pools),)
+        return tuple(sorted((*first, *self.other_loads), key=lambda one: one.load.batch_streams))
 
     @property
     def recommended_table(self) -> tuple[TableRow, ...]:

@@ -11,6 +11,8 @@ from autoscaling.profiling.findings import Findings
 from autoscaling.step_cost import step_s
 from autoscaling.types import Role
 
+CLOSE = 0.1  # of the rate: cost models that are off by a few percent do not tell which is larger
+
 
 def break_even(findings: Findings) -> Section:
     """Section 7."""
@@ -69,10 +71,12 @@ def _rows(
         line = chosen.line(findings, one.workload, max(survival.tokens_per_step))
         measured = next((speed.measured for speed in line if speed.sequences == one.sequences), None)
         words = "pays" if rate > one.theta else "does not pay"
+        if abs(rate - one.theta) < CLOSE * rate:
+            words = "is about even"
         # Coloured where the speed-up that was measured says the same for sure.
-        if rate > one.theta and measured is not None and (measured.low or 0.0) > 1.0:
+        if words == "pays" and measured is not None and (measured.low or 0.0) > 1.0:
             good.add((len(rows), 5))
-        if rate <= one.theta and measured is not None and (measured.high or 2.0) < 1.0:
+        if words == "does not pay" and measured is not None and (measured.high or 2.0) < 1.0:
             bad.add((len(rows), 5))
         rows.append(
             (

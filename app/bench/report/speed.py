@@ -119,6 +119,8 @@ def capacity(findings: Findings) -> Section:
                     "and "
                     "the tokens per second that come out of it.",
                     "It is computed by the cost model for the mean of all kinds of prompts.",
+                    "Here every replica is full; the answer on pools is for a stated load, which need not "
+                    "fill them.",
                 )
             ),
             Table("What one replica can sell at a promised time per token", head, rows),

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 from app.bench.report import chosen
-from app.bench.report.words import joined, name, objective, percent, sequences
+from app.bench.report.words import joined, name, number, objective, percent, sequences
 from autoscaling.profile import MEAN
-from autoscaling.profiling.findings import Crossover, Estimate, Findings, PoolAnswer, Verdict
+from autoscaling.profiling.findings import (
+    Crossover,
+    Estimate,
+    Findings,
+    PoolAnswer,
+    PoolPrediction,
+    PoolsAt,
+    Verdict,
+)
+from autoscaling.types import Role
 
 CANNOT_BE_TOLD = "cannot be told"
 ALL_PROMPTS = "all prompts together"
@@ -32,14 +42,34 @@ def headline(findings: Findings) -> tuple[str, ...]:
 
 
 def pools_sentence(findings: Findings) -> str:
-    """Whether a second pool pays anywhere; empty where nothing was predicted."""
-    kept = [one for one in findings.pools if one.kept]
-    two = joined([objective(one.tpot_s) for one in kept if one.answer is PoolAnswer.TWO_POOLS])
-    if not kept:
+    """Whether a second pool pays, and at which load; empty where nothing was predicted."""
+    if not any(pool.kept for one in findings.loads for pool in one.pools):
         return ""
-    if not two:
-        return "One pool is enough at every promised time per token that can be kept."
-    return f"Two pools sell more than one at a promised time per token of {two}."
+    without = [one for one in findings.loads if not two_pools_at(one)]
+    best = {one.load.batch_streams: two_pools_at(one) for one in findings.loads if two_pools_at(one)}
+    found = "One pool is enough at every promised time per token that can be kept" if without else ""
+    if not best:
+        return f"{found}, with {_span([one.load.batch_streams for one in without])} batch requests at once."
+    most = max(pool.margin for pools in best.values() for pool in pools)
+    where = joined(
+        [objective(tpot_s) for tpot_s in sorted({pool.tpot_s for at in best.values() for pool in at})]
+    )
+    times = f"up to {number(most)} times as much" if math.isfinite(most) else "more"
+    two = f"with {_span(list(best))} two pools sell {times} at {where}"
+    if not found:
+        return f"{two[0].upper()}{two[1:]}, compared with one."
+    return (
+        f"{found}, with {_span([one.load.batch_streams for one in without])} batch requests at once; {two}."
+    )
+
+
+def two_pools_at(one: PoolsAt) -> tuple[PoolPrediction, ...]:
+    """The objectives at which two pools sell more for one load."""
+    return tuple(pool for pool in one.pools if pool.kept and pool.answer is PoolAnswer.TWO_POOLS)
+
+
+def _span(sizes: Sequence[int]) -> str:
+    return joined([str(size) for size in sizes])
 
 
 def grouped(found: Sequence[Crossover]) -> Iterator[tuple[str, str, str]]:
@@ -54,6 +84,16 @@ def grouped(found: Sequence[Crossover]) -> Iterator[tuple[str, str, str]]:
         yield joined(names), values_of, words
 
 
+def mix_words(findings: Findings) -> str:
+    """Of what `all prompts together` consists: the steps of each kind, of those of all."""
+    steps: dict[str, int] = {}
+    for run in findings.measurement.runs:
+        if run.cell.engine is Role.SPECULATIVE and run.drafting.request_steps:
+            steps[run.cell.workload] = steps.get(run.cell.workload, 0) + run.drafting.request_steps
+    whole = sum(steps.values())
+    return joined([f"{100 * part / whole:.0f} % {kind(one)}" for one, part in steps.items()]) or "not known"
+
+
 def kind(workload: str) -> str:
     """A kind of prompts as a reader sees it."""
     return ALL_PROMPTS if workload == MEAN else name(workload)
@@ -63,42 +103,52 @@ def pays_words(one: Crossover) -> str:
     """What speculation does at one K, as the end of a sentence."""
     if one.sure is False:
         return "may or may not pay: the rounds do not agree on it"
-    up_to = "" if one.largest is None else f", up to {sequences(one.largest)}"
     match one.verdict:
         case Verdict.PAYS_ALWAYS:
-            return f"pays at every batch that was measured{up_to}"
+            return f"{_seems(one)} {_everywhere(one)}{_surely(one)}"
         case Verdict.NEVER_PAYS:
-            return f"does not pay at any batch that was measured{up_to}"
+            return f"does not pay {_everywhere(one).replace('at every', 'at any')}"
         case Verdict.MIXED:
             return "pays at some batches and not at others"
         case Verdict.PAYS_BELOW:
-            return _below(one.sequences, one.largest)
+            return _below(one, one.sequences)
 
 
-def _below(found: Estimate | None, largest: int | None) -> str:
+def _seems(one: Crossover) -> str:
+    """A model that no measured batch bears out is not told as a fact."""
+    return "pays" if one.gains else "seems to pay"
+
+
+def _surely(one: Crossover) -> str:
+    return f", for sure with {joined([str(size) for size in one.gains])}" if one.gains else ""
+
+
+def _everywhere(one: Crossover) -> str:
+    if one.largest is None:
+        return "at every batch that was measured"
+    if one.only:
+        return f"at the only batch that was measured, {sequences(one.largest)}"
+    return f"at every batch that was measured, up to {sequences(one.largest)}"
+
+
+def _below(one: Crossover, found: Estimate | None) -> str:
     """A crossover beyond what was measured is no number to act on; an open bound is said as what it means."""
     if found is None:
         return "pays up to some batch"
-    all_of_them = "at every batch that was measured" + ("" if largest is None else f", up to {largest}")
-    beyond = largest is not None and found.value > largest
-    about = all_of_them if beyond else f"up to about {_short(found.value)} sequences at once"
+    about = _everywhere(one) if one.beyond else f"up to about {_short(found.value)} sequences at once"
     match found.low, found.high:
         case None, None:
-            return f"seems to pay {about}"
+            return f"{_seems(one)} {about}{_surely(one)}"
         case None, float(high):
-            most = "" if beyond else f", at most {_short(high)}"
-            return f"may pay {about}{most}, and perhaps at none"
-        case float(low), _ if beyond:
-            sure = largest is not None and low >= largest
-            return (
-                f"pays {about}"
-                if sure
-                else f"seems to pay {about}, and perhaps only up to about {_short(low)}"
-            )
-        case float(low), float(high) if largest is None or high <= largest:
+            most = "" if one.beyond else f", at most {_short(high)}"
+            return f"may pay {about}{most}{_surely(one) or ', and perhaps at none'}"
+        case float(low), _ if one.beyond:
+            least = f", and perhaps only up to about {_short(low)}" if low < (one.largest or 0) else ""
+            return f"{_seems(one)} {about}{_surely(one)}{least}"
+        case float(low), float(high) if one.largest is None or high <= one.largest:
             return f"pays {about} ({_short(low)} to {_short(high)})"
         case low, _:
-            return f"pays {about}, at least {_short(low or 0.0)}, and perhaps {all_of_them}"
+            return f"pays {about}, at least {_short(low or 0.0)}, and perhaps {_everywhere(one)}"
 
 
 def _short(value: float) -> str:

@@ -7,7 +7,16 @@ from dataclasses import replace
 import pytest
 
 from app.bench.report.where import grouped, headline, pays_words
-from autoscaling.profiling.findings import Crossover, Estimate, PoolAnswer, Verdict
+from autoscaling.profiling.findings import (
+    Crossover,
+    Estimate,
+    Findings,
+    PoolAnswer,
+    PoolPrediction,
+    PoolsAt,
+    Verdict,
+)
+from autoscaling.profiling.load import Load
 from tests.app.bench.findings_sample import empty, sample
 
 BELOW = Verdict.PAYS_BELOW
@@ -18,7 +27,19 @@ BELOW = Verdict.PAYS_BELOW
     [
         (
             Crossover("a", 4, Verdict.PAYS_ALWAYS, None, sure=True, largest=16),
-            "pays at every batch that was measured, up to 16 sequences",
+            "seems to pay at every batch that was measured, up to 16 sequences",
+        ),
+        (
+            Crossover("a", 4, Verdict.PAYS_ALWAYS, None, sure=True, largest=16, gains=(1, 4)),
+            "pays at every batch that was measured, up to 16 sequences, for sure with 1 and 4",
+        ),
+        (
+            Crossover("a", 4, Verdict.PAYS_ALWAYS, None, sure=True, largest=4, only=True),
+            "seems to pay at the only batch that was measured, 4 sequences",
+        ),
+        (
+            Crossover("a", 4, BELOW, Estimate(4.2, None, 13.0), largest=16, gains=(2,)),
+            "may pay up to about 4.2 sequences at once, at most 13, for sure with 2",
         ),
         (
             Crossover("a", 4, Verdict.NEVER_PAYS, None, sure=True, largest=1),
@@ -41,12 +62,12 @@ BELOW = Verdict.PAYS_BELOW
         (
             Crossover("a", 4, BELOW, Estimate(4.2, 2.0, None), largest=16),
             "pays up to about 4.2 sequences at once, at least 2.0, and perhaps at every batch that was "
-            "measured, up to 16",
+            "measured, up to 16 sequences",
         ),
         (
             Crossover("a", 4, BELOW, Estimate(4.2, 2.0, 19.0), largest=16),
             "pays up to about 4.2 sequences at once, at least 2.0, and perhaps at every batch that was "
-            "measured, up to 16",
+            "measured, up to 16 sequences",
         ),
         (
             Crossover("a", 4, BELOW, Estimate(4.2), largest=16),
@@ -63,14 +84,14 @@ def test_an_outcome_is_said_with_what_is_open(found: Crossover, expected: str) -
     ("sequences", "expected"),
     [
         (Estimate(26.9, 5.0, None), "seems to pay {}, and perhaps only up to about 5.0"),
-        (Estimate(26.9, 17.0, None), "pays {}"),
+        (Estimate(26.9, 17.0, None), "seems to pay {}"),
         (Estimate(26.9), "seems to pay {}"),
         (Estimate(26.9, None, 40.0), "may pay {}, and perhaps at none"),
     ],
 )
 def test_beyond_every_measured_batch_no_number_is_given(sequences: Estimate, expected: str) -> None:
     """16 were measured: where the models cross at 26.9 nobody has looked."""
-    words = "at every batch that was measured, up to 16"
+    words = "at every batch that was measured, up to 16 sequences"
 
     assert expected.format(words) == pays_words(Crossover("a", 4, BELOW, sequences, True, 16))
 
@@ -85,7 +106,7 @@ def test_kinds_and_lengths_with_one_outcome_share_a_line() -> None:
     ]
 
     assert [
-        ("code and copy", "2 and 4", "pays at every batch that was measured"),
+        ("code and copy", "2 and 4", "seems to pay at every batch that was measured"),
         ("all prompts together", "2", "pays at some batches and not at others"),
         ("chat", "4", "does not pay at any batch that was measured"),
         ("poems", "2", "may or may not pay: the rounds do not agree on it"),
@@ -111,15 +132,29 @@ def test_what_was_not_measured_for_sure_is_not_claimed() -> None:
     ) == headline(replace(whole, fits=fits, speed_ups=wide))
 
 
-def test_whether_a_second_pool_pays_is_part_of_the_answer() -> None:
-    """Where it does by objective; of none that can be kept nothing is said."""
-    whole = sample()
-    one = tuple(replace(pool, answer=PoolAnswer.ONE_PLAIN) for pool in whole.pools)
-    none = tuple(replace(pool, in_time=0.4) for pool in whole.pools)
+def at_loads(*answers: tuple[int, PoolAnswer, float]) -> Findings:
+    """Findings for these numbers of batch requests, the first as the main load, at 35 ms."""
+    load = Load(1.0, 64.0, 100.0, 16, 64.0, 100.0)
+    judged = [
+        PoolsAt(replace(load, batch_streams=size), (PoolPrediction(0.035, {}, answer, margin),))
+        for size, answer, margin in answers
+    ]
+    return replace(sample(), load=judged[0].load, pools=judged[0].pools, other_loads=tuple(judged[1:]))
 
-    assert "Two pools sell more than one at a promised time per token of 35 ms." == headline(whole)[-1]
+
+def test_whether_a_second_pool_pays_is_part_of_the_answer() -> None:
+    """With the loads for which it holds; where nothing can be kept nothing is said."""
+    two, one = PoolAnswer.TWO_POOLS, PoolAnswer.ONE_PLAIN
+    some = at_loads((16, one, 1.0), (8, one, 1.0), (32, two, 1.07))
+    every = at_loads((16, two, 1.2), (8, two, 1.07))
+    none = replace(some, pools=(), other_loads=())
+
     assert (
-        "One pool is enough at every promised time per token that can be kept."
-        == headline(replace(whole, pools=one))[-1]
+        "One pool is enough at every promised time per token that can be kept, with 8 and 16 batch requests "
+        "at once; with 32 two pools sell up to 1.07 times as much at 35 ms."
+    ) == headline(some)[-1]
+    assert (
+        "With 8 and 16 two pools sell up to 1.20 times as much at 35 ms, compared with one."
+        == headline(every)[-1]
     )
-    assert headline(whole)[:-1] == headline(replace(whole, pools=none))
+    assert headline(some)[:-1] == headline(none)

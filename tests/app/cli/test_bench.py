@@ -117,8 +117,8 @@ def test_ctrl_c_leaves_no_process_and_no_file(
 
     assert 130 == child.returncode
     assert (
-        "nothing can be concluded yet: measurement.json is written after the second round; the engines' logs "
-        f"are in {tmp_path}\n"
+        "nothing can be concluded, measure anew: measurement.json is written after the second round; the "
+        f"engines' logs are in {tmp_path}\n"
     ) == err
     assert 2 <= len(below)
     assert [] == alive
@@ -277,6 +277,23 @@ def test_a_former_measurement_is_reported_anew_with_a_prior(former: Path, tmp_pa
     assert "engine serves" not in first.output + again.output
     assert read_profile((tmp_path / "two" / "profile.json").read_text(), "two").costs.keys() == {*Role}
     assert read_measurement(former) == read_measurement(tmp_path / "two")
+
+
+def test_the_load_of_an_answer_is_stated(former: Path, tmp_path: Path) -> None:
+    """Numbers and kinds are in the report; a kind that was not measured is refused, with those that were."""
+    stated = ("--batch-at-once", "24", "--interactive-at-once", "1", "--batch-class", "chat")
+    out = tmp_path / "two"
+    result = run("bench", "--from", str(former), "--out", str(out), *stated, "--json")
+    wrong = run("bench", "--from", str(former), "--interactive-class", "chat,poems")
+
+    assert 0 == result.exit_code, result.output
+    assert [12, 24, 48, 96] == [one["batchAtOnce"] for one in json.loads(result.stdout)["loads"]]
+    assert (
+        "Assumed are 1.00 interactive answers open on average and 24 batch requests at once on two replicas, "
+        "interactive ones of all prompts together and batch ones of chat, "
+    ) in (out / "report.md").read_text()
+    assert 2 == wrong.exit_code
+    assert "error: --interactive-class: 'poems' is not measured: name one of " in wrong.stderr
 
 
 def test_a_measurement_is_not_replaced_by_another(former: Path) -> None:

@@ -12,7 +12,7 @@ from autoscaling.profile import read_profile
 from autoscaling.profiling.analyse import analyse, default_load
 from autoscaling.profiling.cost_fit import FitError
 from autoscaling.profiling.findings import Findings, PoolAnswer, TableRow, Verdict
-from autoscaling.profiling.homes import Load
+from autoscaling.profiling.load import Load, Mix
 from autoscaling.profiling.measured import Measurement
 from autoscaling.profiling.profile_text import profile_text
 from autoscaling.routing_rules import StepCost
@@ -172,12 +172,14 @@ def test_the_load_decides_about_the_pools() -> None:
     """Copying to be read and chat in bulk, 12 ms more at K = 0: two pools; without the bulk one is enough."""
     made = measured(replace(TRUTH, speculative=replace(DRAFTS, base_s=0.032)))
     load = Load(1.0, 64, 300, 24, 96, 100)
-    mixed = analyse(made, None, {}, load, interactive=("copy",), batch=("chat",))
-    alone = analyse(made, None, {}, replace(load, batch_streams=0), interactive=("copy",), batch=("chat",))
+    mixed = analyse(made, None, {}, load, Mix(interactive=("copy",), batch=("chat",)))
+    alone = analyse(
+        made, None, {}, replace(load, batch_streams=0), Mix(interactive=("copy",), batch=("chat",))
+    )
 
     assert PoolAnswer.TWO_POOLS in {one.answer for one in mixed.pools}
     assert PoolAnswer.TWO_POOLS not in {one.answer for one in alone.pools}
-    assert mixed.pools != analyse(made, None, {}, load, interactive=("chat",), batch=("chat",)).pools
+    assert mixed.pools != analyse(made, None, {}, load, Mix(interactive=("chat",), batch=("chat",))).pools
 
 
 def test_several_kinds_together_are_what_they_gain_together() -> None:
@@ -186,7 +188,9 @@ def test_several_kinds_together_are_what_they_gain_together() -> None:
 
     assert (
         found_in(made).pools
-        == analyse(made, None, OBJECTIVES, None, interactive=("chat", "copy"), batch=("copy", "chat")).pools
+        == analyse(
+            made, None, OBJECTIVES, None, Mix(interactive=("chat", "copy"), batch=("copy", "chat"))
+        ).pools
     )
 
 
@@ -232,7 +236,7 @@ def test_a_fit_that_nothing_judged_is_said() -> None:
 def test_a_kind_of_prompts_that_was_not_measured_is_refused() -> None:
     """By name, with those that were measured."""
     with pytest.raises(ValueError, match="no prompts of kind 'poems' were measured: name chat, copy or mean"):
-        analyse(measured(TRUTH), None, OBJECTIVES, None, batch=("chat", "poems"))
+        analyse(measured(TRUTH), None, OBJECTIVES, None, Mix(batch=("chat", "poems")))
 
 
 def test_notes_say_what_a_reader_has_to_know() -> None:

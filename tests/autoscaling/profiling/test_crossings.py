@@ -10,7 +10,7 @@ import pytest
 
 from autoscaling.goodput import Crossing, crossover
 from autoscaling.profiling.cost_fit import fit
-from autoscaling.profiling.crossings import _crossover, crossings, doubted, largest_asked
+from autoscaling.profiling.crossings import _crossover, beside_measured, crossings, largest_asked
 from autoscaling.profiling.findings import Crossover, Estimate, SpeedUp, Verdict
 from autoscaling.profiling.gains import drafting_by_length, gains_of
 from autoscaling.profiling.measured import Measurement
@@ -153,10 +153,22 @@ def speed_up(sequences: int, low: float, high: float, length: int = 4, workload:
 )
 def test_a_measured_batch_that_says_otherwise_makes_it_doubtful(found: Crossover, against: SpeedUp) -> None:
     """With 95 %; of the same kind of prompts and K, and on the wrong side of the crossover."""
-    assert replace(found, sure=False) == doubted(found, [against])
-    assert found == doubted(found, [])
-    assert found == doubted(found, [replace(against, workload="copy"), replace(against, draft_length=2)])
-    assert found == doubted(found, [replace(against, measured=Estimate(1.0, 0.9, 1.1))])
+    others = [replace(against, workload="copy"), replace(against, draft_length=2)]
+    wide = replace(against, measured=Estimate(1.0, 0.9, 1.1))
+
+    assert beside_measured(found, [against]).sure is False
+    assert found == beside_measured(found, [])
+    assert found == beside_measured(found, others)
+    assert replace(found, only=True) == beside_measured(found, [wide])
+
+
+def test_batches_that_surely_gain_are_kept_beside_the_verdict() -> None:
+    """With 95 %, of these prompts and K; and that no other batch was measured."""
+    found = Crossover("chat", 4, Verdict.PAYS_ALWAYS, None, True, 16)
+    two = [speed_up(1, 1.2, 1.4), speed_up(4, 0.9, 1.4), speed_up(2, 1.2, 1.4, workload="copy")]
+
+    assert replace(found, gains=(1,)) == beside_measured(found, two)
+    assert replace(found, gains=(1,), only=True) == beside_measured(found, two[:1])
 
 
 @pytest.mark.parametrize(
@@ -176,7 +188,7 @@ def test_what_is_said_of_every_batch_is_contradicted_by_any(
     """`At every batch that was measured` is not said beside a batch that lost, however wide its interval."""
     measured_at_4 = SpeedUp("chat", 4, 4, Estimate(value, value - 0.3, value + 0.3), None)
 
-    assert sure is doubted(found, [measured_at_4]).sure
+    assert sure is beside_measured(found, [measured_at_4]).sure
 
 
 def test_a_crossover_without_any_bound_is_not_sure() -> None:

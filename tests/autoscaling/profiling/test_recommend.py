@@ -143,10 +143,10 @@ def test_the_limits_in_numbers() -> None:
     assert {"spec.pools.speculative.limits.softInflight": 3, "spec.pools.plain.limits.softInflight": 40} == {
         path: one.value for path, one in found.items()
     }
-    assert "3 sequences keep 20 ms per token of interactive" == (
+    assert "3 sequences keep 20 ms per token of interactive, on average over all prompts" == (
         found["spec.pools.speculative.limits.softInflight"].because
     )
-    assert "40 sequences keep 60 ms per token of standard" == (
+    assert "40 sequences keep 60 ms per token of standard, on average over all prompts" == (
         found["spec.pools.plain.limits.softInflight"].because
     )
 
@@ -198,8 +198,9 @@ def test_batch_sets_the_limit_of_the_plain_pool_where_standard_has_no_promise() 
     alone = values({Tier.BATCH: 0.060})
     both = values({Tier.BATCH: 0.050, Tier.STANDARD: 0.060})
 
-    assert (40, "40 sequences keep 60 ms per token of batch") == (alone[path].value, alone[path].because)
-    assert (40, "40 sequences keep 60 ms per token of standard") == (both[path].value, both[path].because)
+    assert [40, 40] == [alone[path].value, both[path].value]
+    assert "40 sequences keep 60 ms per token of batch, on average over all prompts" == alone[path].because
+    assert "40 sequences keep 60 ms per token of standard, on average over all prompts" == both[path].because
 
 
 def test_nothing_follows_without_a_promise_or_a_fit() -> None:
