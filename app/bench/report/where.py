@@ -41,6 +41,11 @@ def headline(findings: Findings) -> tuple[str, ...]:
     return (*(said or ("Whether speculation pays was not measured.",)), *([pools] if pools else []))
 
 
+def _told_first(one: Crossover) -> tuple[bool, bool, tuple[int, float, int]]:
+    """What is surest, then what pays furthest."""
+    return one.sure is not False, bool(one.gains), chosen.reach(one)
+
+
 def pools_sentence(findings: Findings) -> str:
     """Whether a second pool pays, and at which load; empty where nothing was predicted."""
     if not any(pool.kept for one in findings.loads for pool in one.pools):
@@ -75,7 +80,7 @@ def _span(sizes: Sequence[int]) -> str:
 def grouped(found: Sequence[Crossover]) -> Iterator[tuple[str, str, str]]:
     """Kinds of prompts, K and outcome, each outcome once; what pays furthest comes first."""
     lengths: dict[tuple[str, str], list[int]] = {}  # kind and outcome -> K
-    for one in sorted(found, key=lambda one: (one.sure is not False, chosen.reach(one)), reverse=True):
+    for one in sorted(found, key=_told_first, reverse=True):
         lengths.setdefault((kind(one.workload), pays_words(one)), []).append(one.draft_length)
     kinds: dict[tuple[str, str], list[str]] = {}  # K and outcome -> kinds
     for (workload, words), values in lengths.items():
