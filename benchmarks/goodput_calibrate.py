@@ -13,7 +13,7 @@ from app.bench.measure import Found, Measuring
 from app.bench.plan import Plan
 from autoscaling.profiling.analyse import analyse
 from autoscaling.profiling.cost_fit import FitError
-from autoscaling.profiling.homes import Load
+from autoscaling.profiling.load import Load, Mix
 from autoscaling.profiling.measured import Measurement
 from autoscaling.types import Role, Tier
 from benchmarks.errors import BenchError
@@ -65,7 +65,7 @@ async def calibrate(method: Method, longest: int, speculative: Engine, plain: En
         for _ in range(ATTEMPTS):
             await one.run(plan.lengths)
             made = measurement_of(method, plan, engines, one.found, time.monotonic() - began)
-            findings = analyse(made, None, {}, load(), interactive=(EDIT, CHATS), batch=(BATCHES,))
+            findings = analyse(made, None, {}, load(), Mix(interactive=(EDIT, CHATS), batch=(BATCHES,)))
             poor = [fit for fit in findings.fits.values() if not fit.accepted]
             if not poor:
                 return calibrated(findings, longest)

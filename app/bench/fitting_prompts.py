@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import Final
 
@@ -36,3 +37,16 @@ async def fitting(
             "engines: leave that class out, or raise engine.max_model_len in the settings"
         )
     return kept
+
+
+def too_long(prompts: Sequence[Prompt], kept: Sequence[Prompt], most: int) -> str:
+    """What `fitting` has left out, by kind, in words; empty where nothing was."""
+    lost = Counter(one.workload for one in prompts)
+    lost.subtract(one.workload for one in kept)
+    if not lost.total():
+        return ""
+    named = ", ".join(f"{name} {count}" for name, count in lost.most_common() if count)
+    return (
+        f"{lost.total()} of {len(prompts)} prompts ({named}): with the answer they are longer than the "
+        f"{most} tokens of the engines"
+    )

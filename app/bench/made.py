@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -14,7 +13,8 @@ import psutil
 from app.bench.asked import Asked, left_out
 from app.bench.engine_process import EngineProcess
 from app.bench.engine_settings import synthetic_acceptance
-from app.bench.measure import Found
+from app.bench.found import Found, join, others_cores
+from app.bench.others import our_cores
 from autoscaling.profiling.measured import EngineFacts, Fingerprint, Measurement
 from autoscaling.types import Capabilities, Role
 from deployments.device import cpu_model
@@ -76,6 +76,7 @@ class Made:
             ),
             versions=_versions(),
             machine=_machine(),
+            others_cores=others_cores(found),
         )
 
 
@@ -106,15 +107,6 @@ def facts_of(role: Role, known: Capabilities, start_s: float | None = None) -> E
     )
 
 
-def join(found: Found, more: Found) -> None:
-    """Add what more has been found."""
-    found.runs += more.runs
-    found.prefills += more.prefills
-    found.cut += [words for words in more.cut if words not in found.cut]
-    for words, times in more.errors.items():
-        found.errors[words] = found.errors.get(words, 0) + times
-
-
 def _versions() -> dict[str, str]:
     found = {}
     for name in PACKAGES:
@@ -128,6 +120,6 @@ def _versions() -> dict[str, str]:
 def _machine() -> dict[str, str]:
     return {
         "cpu": cpu_model(),
-        "cores": str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()),
+        "cores": str(len(our_cores())),
         "memory": f"{psutil.virtual_memory().total / 2**30:.1f} GiB",
     }

@@ -10,44 +10,25 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
-from app.bench.answer import Answer
 from app.bench.batches import Batches
+from app.bench.duration import prefills_s, round_s
 from app.bench.engine_process import EngineProcess
-from app.bench.fitting_prompts import fitting
-from app.bench.plan import LONG_BATCH, Pair, Plan, expected_s, pairs
+from app.bench.fitting_prompts import fitting, too_long
+from app.bench.found import Found
+from app.bench.others import Clock, clock, is_busy, our_cores, used
+from app.bench.plan import ALWAYS_ROUNDS, LONG_BATCH, SINGLE_ANSWERS, Pair, Plan, expected_s, pairs
 from app.bench.prefills import Prefills
+from app.bench.progress import Progress
 from app.bench.prompts import Prompt, cells_of
-from app.bench.saturation import saturated_at
+from app.bench.room import Room
 from app.bench.steps import drafting, full_steps, mean, together
-from autoscaling.profiling.measured import Cell, CellRun, PrefillRun, Steps
+from autoscaling.profiling.measured import Cell, CellRun, Steps
 from autoscaling.types import Role
 
-SINGLE_ANSWERS: Final = 2  # of a batch of one, one after the other: one text alone says little
 FAILED_S: Final = 1.0  # before a batch that failed altogether is sent again: the other engine is timed
 SETTLE_S: Final = 0.1  # after an abort, until nothing of it is left in the engine
-
-
-class Progress(Protocol):
-    """Where a measurement says what it does."""
-
-    def say(self, text: str) -> None:
-        """Tell one line."""
-
-    def done(self, expected_s: float) -> None:
-        """Count a part that was expected to take so long as done."""
-
-
-@dataclass(slots=True)
-class Found:
-    """What has been measured so far."""
-
-    runs: list[CellRun] = field(default_factory=list)
-    prefills: list[PrefillRun] = field(default_factory=list)
-    cut: list[str] = field(default_factory=list)
-    errors: dict[str, int] = field(default_factory=dict)  # of answers that failed: words, times
 
 
 class Measuring:
@@ -61,6 +42,7 @@ class Measuring:
         progress: Progress,
         *,
         greedy: bool = False,  # whatever the prompts ask for
+        told_busy: bool = False,  # whether it has been told already that others use the cores
         documents: int = 0,  # that an engine which still runs has read for an earlier measurement
     ) -> None:
         self.found = Found()
@@ -71,8 +53,8 @@ class Measuring:
         self._model = engines[Role.PLAIN].capabilities.models[0]
         self._batches = Batches(self._model, plan.answer_tokens, self.found.errors, greedy=greedy)
         self._prefills = Prefills(engines, self._batches, plan.prefill_tokens, documents)
-        self._most = max(plan.batches + plan.hold_out)
-        self._prompt_tokens: dict[str, int] = {}  # the longest that was seen, by workload
+        self._room = Room(engines, plan)
+        self._told_busy = told_busy
 
     async def warm_up(self) -> None:
         """Send every workload once: what is compiled, loaded or cached at first use is not measured.
@@ -81,47 +63,54 @@ class Measuring:
         """
         await self._leave_out_long()
         for workload in self._plan.all_workloads:
-            chosen = cells_of(self._prompts, workload, min(LONG_BATCH, self._most), 0)
+            chosen = cells_of(self._prompts, workload, min(LONG_BATCH, self._room.most), 0)
             for answers in await asyncio.gather(
                 *(self._batches.send(one, chosen) for one in self._engines.values())
             ):
-                self._learn(workload, answers)
+                self._room.learn(workload, answers)
 
     async def _leave_out_long(self) -> None:
         plan, most = self._plan, min(one.capabilities.max_model_len for one in self._engines.values())
         kept = await fitting(
             self._engines[Role.PLAIN], self._prompts, plan.all_workloads, most, plan.answer_tokens
         )
-        if len(kept) < len(self._prompts):
-            self._cut(
-                f"{len(self._prompts) - len(kept)} of {len(self._prompts)} prompts: with the answer they are "
-                f"longer than the {most} tokens of the engines"
-            )
+        if words := too_long(self._prompts, kept, most):
+            self._cut(words)
         self._prompts = kept
 
     async def run(self, lengths: Sequence[int], kept: Callable[[], object] | None = None) -> None:
         """Measure all rounds with the draft lengths that the speculative engine can have now.
 
-        `kept` is called after each round from the second one on, from where ranges can be given.
+        `kept` is called after the second round and after each that follows: from two on ranges can be given.
         """
         began, expected = time.monotonic(), 0.0
         for round_ in range(self._plan.rounds):
             todo = list(pairs(self._plan, round_, lengths))
             budget, took = self._plan.budget_s, time.monotonic() - began
-            next_s = sum(expected_s(pair, self._plan) for pair in todo)
-            # What the former rounds took corrects what this one is expected to take; two are always made.
-            if budget is not None and round_ > 1 and took + next_s * took / expected > budget:
+            next_s = round_s(self._plan, round_, lengths)
+            # What the former rounds took corrects what this one is expected to take.
+            if budget is not None and round_ >= ALWAYS_ROUNDS and took + next_s * took / expected > budget:
                 self._cut(f"{self._plan.rounds - round_} of {self._plan.rounds} rounds: no time was left")
+                for left in range(round_, self._plan.rounds):
+                    self._progress.drop(round_s(self._plan, left, lengths))
                 return
             expected += next_s
+            before = clock()
             for pair in todo:
                 if self._fits(pair):
                     self._progress.say(_words(pair, round_, self._plan.rounds))
                     await self.pair(pair, round_)
-                self._progress.done(expected_s(pair, self._plan))
+                    self._progress.done(expected_s(pair, self._plan))
+                else:
+                    self._progress.drop(expected_s(pair, self._plan))
+            self._progress.say(f"round {round_ + 1} of {self._plan.rounds}: what prompts cost")
             self.found.prefills += await self._prefills.measure(self._prompts, round_)
-            self._saturated()
-            if kept is not None and round_ > 0:
+            self._progress.done(prefills_s(self._plan))
+            self._note_others(before, round_)
+            last = round_ + 1 == self._plan.rounds
+            if not last and (words := self._room.saturate(self.found.runs, round_ + 2)):
+                self._cut(words)
+            if kept is not None and round_ + 1 >= ALWAYS_ROUNDS:
                 kept()
 
     async def pair(self, pair: Pair, round_: int, table: Sequence[int] | None = None) -> None:
@@ -172,7 +161,7 @@ class Measuring:
                 steps.append(part)
             records += taken
             answers += found
-        self._learn(cell.workload, answers)
+        self._room.learn(cell.workload, answers)
         good = [answer for answer in answers if answer.ok]
         drafts = drafting(records, good)
         full = together(steps)
@@ -194,37 +183,34 @@ class Measuring:
             if not any(answer.ok for answer in answers):
                 await asyncio.sleep(FAILED_S)
 
-    def _learn(self, workload: str, answers: Sequence[Answer]) -> None:
-        longest = max((answer.prompt_tokens or 0 for answer in answers), default=0)
-        self._prompt_tokens[workload] = max(longest, self._prompt_tokens.get(workload, 0))
-
     def _fits(self, pair: Pair) -> bool:
         """Whether both engines can hold such a batch, and it still shows something."""
-        if pair.sequences > self._most:
+        if pair.sequences > self._room.most:
             return False
-        need = pair.sequences * (self._prompt_tokens.get(pair.workload, 0) + self._plan.answer_tokens)
-        for role, engine in self._engines.items():
-            holds = engine.capabilities.kv_cache_tokens
-            if holds is not None and need > holds:
-                self._cut(
-                    f"{pair.workload} at {pair.sequences} sequences: needs {need} tokens of KV cache, "
-                    f"the {role} engine has {holds}"
-                )
-                return False
-        return True
+        words = self._room.too_large(pair)
+        if words is not None:
+            self._cut(words)
+        return words is None
 
-    def _saturated(self) -> None:
-        """Leave out batches beyond the one from which no engine gains any more."""
-        larger = saturated_at(self.found.runs)
-        if larger is not None and larger <= self._most:
-            self._most = larger
-            if any(run.cell.sequences > larger for run in self.found.runs):
-                self._cut(f"more than {larger} sequences from the second round on: no engine gains there")
+    def _note_others(self, before: Clock | None, round_: int) -> None:
+        """What other processes used in a round; told once, when it was much."""
+        after = clock()
+        if before is None or after is None:
+            self.found.others_known = False
+            return
+        use = used(before, after)
+        self.found.others.append(use)
+        if is_busy(use.cores) and not self._told_busy:
+            self._told_busy = True
+            self._progress.note(
+                f"note: in round {round_ + 1} other processes used {use.cores:.1f} of {len(our_cores())} CPU "
+                "cores: a result beside them will not be relied upon"
+            )
 
     def _cut(self, words: str) -> None:
         if words not in self.found.cut:
             self.found.cut.append(words)
-            self._progress.say(f"left out: {words}")
+            self._progress.note(f"left out: {words}")
 
 
 def _rate(sequences: int, steps: Steps | None, tokens: int, request_steps: int) -> float | None:

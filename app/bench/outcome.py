@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from app.bench.next_step import next_words
 from app.bench.report.page import html, markdown, svg_files
+from app.bench.report.where import headline, sure_words, two_pools_at
 from app.bench.store import HTML, MARKDOWN, PROFILE, StoreError, write_text
 from autoscaling.profiling.analyse import analyse
 from autoscaling.profiling.cost_fit import FitError
 from autoscaling.profiling.findings import Findings
+from autoscaling.profiling.load import Mix
 from autoscaling.profiling.measured import Measurement
 from autoscaling.profiling.profile_text import profile_text
 from autoscaling.routing_rules import StepCost
@@ -21,6 +24,10 @@ from deployments.default_policy import OBJECTIVES
 
 GOOD, NOT_GOOD_ENOUGH = 0, 1
 PLOTS: Final = "plots"
+DEFAULTS: Final = (
+    "The limits keep the times per token that the default policy promises, which are hardly yours: give your "
+    "policy file with --policy, also with --from."
+)
 
 
 class NothingFoundError(Exception):
@@ -71,6 +78,8 @@ class Outcome:
                     "low": None if one.sequences is None else one.sequences.low,
                     "high": None if one.sequences is None else one.sequences.high,
                     "sure": one.sure,
+                    "largestMeasured": one.largest,
+                    "surelyGainsAt": list(one.gains),
                 }
                 for one in found.crossovers
             ],
@@ -82,11 +91,22 @@ class Outcome:
                 }
                 for one in found.pools
             ],
+            "loads": [
+                {
+                    "batchAtOnce": one.load.batch_streams,
+                    "twoPoolsAtTpotSeconds": [pool.tpot_s for pool in two_pools_at(one)],
+                }
+                for one in found.loads
+            ],
             "policy": [
                 {"path": one.path, "value": one.value, "because": one.because} for one in found.policy
             ],
             "draftTable": [[row.first, row.last, row.draft_length] for row in found.recommended_table],
             "cut": list(found.measurement.cut),
+            "answer": list(headline(found)),
+            "measuredForSure": list(sure_words(found)),
+            "notes": list(found.notes),
+            "next": list(next_words(found, self.profile)),
         }
 
 
@@ -96,13 +116,18 @@ def conclude(
     prior: Mapping[Role, StepCost] | None,
     price_per_hour: float | None,
     objectives: Mapping[Tier, float] | None = None,
+    mix: Mix = Mix(),  # noqa: B008  # frozen
 ) -> Outcome:
     """Fit, judge, and write profile and report into the folder; raises NothingFoundError, StoreError.
 
-    `objectives` are seconds per token; those of the default policy without.
+    `objectives` are seconds per token; those of the default policy without.  `mix` is the load that pools are
+    judged for.
     """
     try:
-        findings = analyse(measurement, prior, objectives or default_objectives(), None)
+        promised = default_objectives() if objectives is None else objectives
+        findings = analyse(measurement, prior, promised, None, mix)
+        if objectives is None and findings.policy:
+            findings = replace(findings, notes=(*findings.notes, DEFAULTS))
         profile = profile_text(findings)
     except FitError as error:
         raise NothingFoundError(f"nothing can be concluded from this measurement: {error}") from error

@@ -8,6 +8,8 @@ from random import Random
 from typing import Final
 
 ANSWER_TOKENS: Final = 40
+SINGLE_ANSWERS: Final = 2  # of a batch of one, one after the other: one text alone says little
+ALWAYS_ROUNDS: Final = 2  # whatever time there is: from two on ranges can be given
 LONG_BATCH: Final = 4  # of long prompts: more would not stay in a small KV cache from one K to the next
 QUICK_BUDGET_S: Final = 490.0  # of rounds; with start, stop and warm-up it stays within 10 minutes
 
@@ -100,9 +102,7 @@ def pairs(plan: Plan, round_: int, lengths: Sequence[int]) -> Iterator[Pair]:
 
 
 def expected_s(pair: Pair, plan: Plan) -> float:
-    """Seconds that a pair takes, roughly, on the CPU with the embedded model; for the time that is shown.
-
-    What was seen corrects it: only the proportions count.
-    """
-    prompts_s = 1.5 if pair.workload.endswith("-long") else 0.1
-    return plan.answer_tokens * (0.04 + 0.003 * pair.sequences) + prompts_s * pair.sequences
+    """Seconds that a pair takes, roughly, on two CPU cores with the embedded model."""
+    answers = SINGLE_ANSWERS if pair.sequences == 1 else 1
+    prompts_s = 2.0 if pair.workload.endswith("-long") else 0.1
+    return answers * (plan.answer_tokens * (0.04 + 0.003 * pair.sequences) + prompts_s * pair.sequences)

@@ -6,13 +6,31 @@ import asyncio
 import time
 from collections.abc import Callable
 from types import TracebackType
-from typing import Final
+from typing import Final, Protocol
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn
+from rich.progress import BarColumn, TaskID, TextColumn
+from rich.progress import Progress as Bar
 
 LINE_EVERY_S: Final = 15.0  # where there is no terminal to redraw
 TICK_S: Final = 1.0  # of a bar, also while one part takes long
+SURE_PARTS: Final = 3  # before them the pace of a few small batches would be told as that of all
+
+
+class Progress(Protocol):
+    """Where a measurement says what it does."""
+
+    def say(self, text: str) -> None:
+        """What is being done now."""
+
+    def note(self, text: str) -> None:
+        """Tell one line that stays."""
+
+    def done(self, expected_s: float) -> None:
+        """Count a part that was expected to take so long as done."""
+
+    def drop(self, expected_s: float) -> None:
+        """A part that was expected to take so long will not be done."""
 
 
 class Showing:
@@ -21,19 +39,24 @@ class Showing:
     def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
         self._console = console
         self._clock = clock
-        self._expected = 0.0
+        self._expected = 0.0  # of the parts that tell the pace
+        self._starts = 0.0  # expected of what has a pace of its own, and is still to come
+        self._budget: tuple[float, float] | None = None  # seconds of all parts; expected of those made anyway
         self._done = 0.0
+        self._parts = 0
         self._began: float | None = None
         self._counted = 0.0  # when the last part was done
         self._lined: float | None = None
         self._text = ""
-        self._bar: Progress | None = None
+        self._usual: str | None = None
+        self._said = 0.0  # since when the text holds
+        self._bar: Bar | None = None
         self._task = TaskID(0)
 
     def __enter__(self) -> Showing:
         if self._console.is_terminal:
             columns = (BarColumn(20), TextColumn("{task.fields[left]}"), TextColumn("{task.description}"))
-            self._bar = Progress(*columns, console=self._console, transient=True)
+            self._bar = Bar(*columns, console=self._console, transient=True)
             self._task = self._bar.add_task("", total=1.0, left="")
             self._bar.start()
         return self
@@ -44,14 +67,24 @@ class Showing:
         if self._bar is not None:
             self._bar.stop()
 
-    def expect(self, seconds: float) -> None:
-        """So many more seconds of work are to come; the clock of the remaining time starts now."""
-        self._expected += seconds
+    def expect(self, parts_s: float, starts_s: float = 0.0) -> None:
+        """What is to come: the parts that tell the pace, and starts, which do not; the clock starts now."""
+        self._expected += parts_s
+        self._starts += starts_s
         self._began = self._clock() if self._began is None else self._began
+
+    def within(self, most_s: float, least_s: float) -> None:
+        """Parts beyond `most_s` will be left out, but not those first ones that were expected `least_s`."""
+        self._budget = (most_s, least_s)
 
     def say(self, text: str) -> None:
         """What is being done now."""
-        self._text = text
+        self._text, self._usual = text, None
+        self._show()
+
+    def wait(self, text: str, usual: str) -> None:
+        """Something that takes long is being done now: told with the time since, and what is usual."""
+        self._text, self._usual, self._said = text, usual, self._clock()
         self._show()
 
     def note(self, text: str) -> None:
@@ -61,7 +94,13 @@ class Showing:
     def done(self, expected_s: float) -> None:
         """Count a part that was expected to take so long as done."""
         self._done += expected_s
+        self._parts += 1
         self._counted = self._clock()
+        self._show()
+
+    def drop(self, expected_s: float) -> None:
+        """A part that was expected to take so long will not be done."""
+        self._expected -= expected_s
         self._show()
 
     def started(self, expected_s: float) -> None:
@@ -70,7 +109,7 @@ class Showing:
             now = self._clock()
             self._began += now - max(self._began, self._counted)
             self._counted = now
-        self._expected -= expected_s
+        self._starts -= expected_s
         self._show()
 
     async def ticking(self) -> None:
@@ -80,17 +119,27 @@ class Showing:
             self._show()
 
     def _show(self) -> None:
-        left = self._left()
+        left, words = self._left(), self._words()
         if self._bar is not None:
             share = min(1.0, self._done / self._expected) if self._expected else 0.0
-            self._bar.update(self._task, completed=share, description=self._text, left=left)
+            self._bar.update(self._task, completed=share, description=words, left=left)
         elif self._lined is None or self._clock() - self._lined >= LINE_EVERY_S:
             self._lined = self._clock()
-            self._console.print(f"{left:>16}  {self._text}".rstrip(), markup=False, highlight=False)
+            self._console.print(f"{left:>16}  {words}".rstrip(), markup=False, highlight=False)
+
+    def _words(self) -> str:
+        if self._usual is None:
+            return self._text
+        return f"{self._text}: {self._clock() - self._said:.0f} s, {self._usual}"
 
     def _left(self) -> str:
-        if self._began is None or self._done <= 0:
+        if self._began is None or self._done <= 0 or self._parts < SURE_PARTS:
             return ""
-        pace = (self._counted - self._began) / self._done
-        left = max(0.0, (self._expected - self._done) * pace - (self._clock() - self._counted))
+        took = self._counted - self._began
+        pace = took / self._done
+        parts = (self._expected - self._done) * pace
+        if self._budget is not None:
+            most, least = self._budget
+            parts = min(parts, max(most - took, (least - self._done) * pace))
+        left = max(0.0, max(0.0, parts) + self._starts - (self._clock() - self._counted))
         return f"{left / 60:.0f} min left" if left >= 90 else f"{left:.0f} s left"

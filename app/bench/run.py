@@ -9,32 +9,35 @@ from dataclasses import replace
 from typing import Final
 
 from app.bench.asked import Asked, groups
+from app.bench.duration import START_S, rounds_s, warm_up_s
 from app.bench.engine_process import BenchEngineError, EngineProcess
 from app.bench.engine_settings import cores, for_bench, synthetic_acceptance
-from app.bench.made import Made, join
+from app.bench.found import join
+from app.bench.made import Made
 from app.bench.measure import Measuring
-from app.bench.plan import Pair, Plan, expected_s, pairs
+from app.bench.others import is_busy
+from app.bench.plan import ALWAYS_ROUNDS, Plan
 from app.bench.progress import Showing
 from autoscaling.profiling.measured import Measurement
 from autoscaling.types import Role
 
-START_S: Final = 45.0  # expected, for the time that is shown
+USUAL: Final = f"the embedded model takes about {START_S:.0f} s"
 Keep = Callable[[Measurement], object]
 
 
 async def measured(asked: Asked, showing: Showing, keep: Keep | None = None) -> Measurement:
     """Measure; raises BenchEngineError, and leaves no process behind in any case.
 
-    `keep` gets what has been found after each round from the second one on, so that hours are not lost when
-    an engine dies.
+    `keep` gets what has been found after the second round and after each that follows, so that hours are not
+    lost when an engine dies.
     """
     made = Made(asked, time.monotonic())
     starts = groups(asked)
-    showing.expect(sum(START_S + _rounds_s(asked.plan, lengths) for lengths in starts) + START_S)
+    _expect(asked, showing)
     plain: EngineProcess | None = None
     try:
         for lengths in starts:
-            showing.say("starting the engines")
+            showing.wait("starting the engines", USUAL)
             speculative, plain = await _start(asked, lengths, plain, showing)
             try:
                 showing.started(START_S)
@@ -44,7 +47,7 @@ async def measured(asked: Asked, showing: Showing, keep: Keep | None = None) -> 
                 stop_s = await speculative.stop()
             made.facts[Role.SPECULATIVE] = replace(made.facts[Role.SPECULATIVE], stop_s=stop_s)
         assert plain is not None  # there is a group
-        showing.say("a move: one engine stops, another starts")
+        showing.wait("a move: one engine stops, another starts", USUAL)
         made.facts[Role.PLAIN] = replace(made.facts[Role.PLAIN], start_s=None, stop_s=await plain.stop())
         try:
             plain = await _alone(asked)
@@ -75,16 +78,29 @@ async def _rounds(
     one = Measuring(
         engines,
         asked.prompts,
-        asked.plan,
+        _share(asked),
         showing,
         greedy=synthetic_acceptance(asked.speculative),
+        told_busy=any(is_busy(use.cores) for use in made.found.others),
         documents=len(made.found.prefills),
     )
     for role, engine in engines.items():
         made.runs(role, engine)
+    showing.say("warming up: each kind of prompts once")
     await one.warm_up()
-    await one.run(lengths, None if keep is None else lambda: keep(made.unfinished(one.found)))
+    showing.started(warm_up_s(asked.plan))
+    try:
+        await one.run(lengths, None if keep is None else lambda: keep(made.unfinished(one.found)))
+    except asyncio.CancelledError:
+        showing.note("stopping the engines")
+        raise
     join(made.found, one.found)
+
+
+def _share(asked: Asked) -> Plan:
+    """The plan with the part of the time that one of several starts has for its rounds."""
+    plan = asked.plan
+    return plan if plan.budget_s is None else replace(plan, budget_s=plan.budget_s / len(groups(asked)))
 
 
 async def _alone(asked: Asked) -> EngineProcess:
@@ -102,9 +118,16 @@ def _check(asked: Asked, lengths: Sequence[int], speculative: EngineProcess) -> 
         )
 
 
-def _rounds_s(plan: Plan, lengths: Sequence[int]) -> float:
-    found: list[Pair] = [pair for round_ in range(plan.rounds) for pair in pairs(plan, round_, lengths)]
-    return sum(expected_s(pair, plan) for pair in found)
+def _expect(asked: Asked, showing: Showing) -> None:
+    """Tell how long everything is expected to take, and how long at most."""
+    plan, starts = asked.plan, groups(asked)
+    showing.expect(
+        sum(rounds_s(plan, lengths) for lengths in starts),
+        START_S * (len(starts) + 1) + warm_up_s(plan) * len(starts),
+    )
+    if plan.budget_s is not None:
+        always = sum(rounds_s(plan, lengths, ALWAYS_ROUNDS) for lengths in starts)
+        showing.within(plan.budget_s, always)
 
 
 async def _start(
@@ -120,13 +143,23 @@ async def _start(
         starting.append(
             EngineProcess.start(other, cores(other, 1), showing.note, asked.logs / "engine-plain.log")
         )
-    started = await asyncio.gather(*starting, return_exceptions=True)
-    engines = [one for one in started if isinstance(one, EngineProcess)]
-    errors = [one for one in started if isinstance(one, BaseException)]
-    if errors:
-        await asyncio.gather(*(engine.stop() for engine in engines))
-        raise errors[0]
+    tasks = [asyncio.create_task(one) for one in starting]
+    try:
+        await asyncio.wait(tasks)
+        engines = [task.result() for task in tasks]
+    except BaseException:  # a cancel too: one may serve already while the other still starts
+        await _give_up(tasks)
+        raise
     return engines[0], plain or engines[1]
+
+
+async def _give_up(tasks: Sequence[asyncio.Task[EngineProcess]]) -> None:
+    """End every engine that has started, and every start."""
+    for task in tasks:
+        task.cancel()
+    for one in await asyncio.gather(*tasks, return_exceptions=True):
+        if isinstance(one, EngineProcess):
+            await one.stop()
 
 
 def _quiet(_text: str) -> None:

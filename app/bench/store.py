@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import chain, count
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
+from app.bench.alone import is_measured_in
 from autoscaling.profile import ProfileError, read_profile
 from autoscaling.profiling.measured import MEASUREMENT_VERSION, Measurement
 from autoscaling.routing_rules import StepCost
@@ -19,6 +20,7 @@ PROFILE: Final = "profile.json"
 HTML: Final = "report.html"
 FOLDER: Final = "twinpool-bench"  # where all goes unless told otherwise
 MARKDOWN: Final = "report.md"
+LOGS: Final = "engine-*.log"
 
 
 class StoreError(Exception):
@@ -49,6 +51,8 @@ def read_measurement(path: Path) -> Measurement:
     try:
         data = path.read_bytes()
     except OSError as error:
+        if not path.exists() and has_logs(path.parent):
+            raise StoreError(_not_yet(path)) from error
         raise StoreError(f"{path}: cannot be read: {error.strerror}: {mend}") from error
     try:
         seen = msgspec.json.decode(data, type=_Version)
@@ -57,7 +61,10 @@ def read_measurement(path: Path) -> Measurement:
                 f"{path}: version {seen.version}, known here is {MEASUREMENT_VERSION}: measure again, "
                 "or update twinpool"
             )
-        return msgspec.json.decode(data, type=Measurement)
+        found = msgspec.json.decode(data, type=Measurement)
+        if wrong := _impossible(msgspec.json.decode(data), "$"):
+            raise StoreError(f"{path}: no measurement: {wrong}: {mend}")
+        return found  # noqa: TRY300
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise StoreError(f"{path}: no measurement: {error}: {mend}") from None
 
@@ -77,9 +84,13 @@ def read_prior(path: Path) -> Mapping[Role, StepCost]:
 
 
 def new_folder(base: Path = Path(FOLDER)) -> Path:
-    """`base`, or the first of `base`-2, `base`-3, ... that holds no measurement."""
+    """`base`, or the first of `base`-2, `base`-3, ... that holds no measurement and is not measured in."""
     numbered = (base.with_name(f"{base.name}-{number}") for number in count(2))
-    return next(one for one in chain((base,), numbered) if not (one / MEASUREMENT).exists())
+    return next(
+        one
+        for one in chain((base,), numbered)
+        if not (one / MEASUREMENT).exists() and not is_measured_in(one)
+    )
 
 
 def prepare_folder(folder: Path, *, anew: bool) -> None:
@@ -98,6 +109,30 @@ def prepare_folder(folder: Path, *, anew: bool) -> None:
         probe.unlink()
     except OSError as error:
         raise StoreError(f"{folder}: cannot be written: {error.strerror}: name another with --out") from error
+
+
+def has_logs(folder: Path) -> bool:
+    """Whether engines of a measurement have begun to write there."""
+    return any(folder.glob(LOGS))
+
+
+def _not_yet(path: Path) -> str:
+    if is_measured_in(path.parent):
+        return f"{path}: not there yet: it is written after the second round of the measurement that goes on"
+    return f"{path}: not there: the measurement broke off before its second round was over: measure anew"
+
+
+def _impossible(value: Any, place: str) -> str:
+    """Where a number is below what can be measured; empty where none is."""
+    if isinstance(value, dict):
+        parts = [(f"{place}.{name}", part) for name, part in value.items()]
+    elif isinstance(value, list):
+        parts = [(f"{place}[{at}]", part) for at, part in enumerate(value)]
+    else:
+        least = 1 if place.endswith(".sequences") else 0
+        wrong = isinstance(value, int | float) and value < least
+        return f"Expected at least {least}, got {value} - at `{place}`" if wrong else ""
+    return next(filter(None, (_impossible(part, there) for there, part in parts)), "")
 
 
 class _Version(msgspec.Struct):

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-import math
-import os
 import sys
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
@@ -13,13 +11,10 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 from rich.console import Console
 
-from app.bench.asked import Asked
+from app.bench.alone import BusyError, this_folder, this_machine
 from app.bench.engine_process import BenchEngineError
-from app.bench.progress import Showing
 from app.bench.prompts import PromptsError, for_both, read_prompts
-from app.bench.run import Keep, measured
 from app.bench.store import (
-    MEASUREMENT,
     StoreError,
     new_folder,
     prepare_folder,
@@ -27,16 +22,22 @@ from app.bench.store import (
     read_prior,
     write_measurement,
 )
-from app.cli.bench_options import BadOptionError, nothing_to_measure, what_is_asked
-from app.cli.checks import CannotServe, check_machine, prepare_models
-from app.cli.client import NotReachableError, RefusedError, address
+from app.cli.bench_options import (
+    BadOptionError,
+    check_engine,
+    check_price,
+    kinds_of,
+    mix_of,
+    nothing_to_measure,
+    what_is_asked,
+)
+from app.cli.bench_policy import promised
+from app.cli.bench_run import broken_off, endable, kept, measure, tell
+from app.cli.checks import CannotServe
 from app.cli.engine_options import EngineOption, ModelOption, SpeculationOption
 from app.cli.output import CANNOT_TELL, AsJson, Output, print_json, printable, wants_json
 from app.cli.settings import Options, SettingsError, load
-from app.cli.status import fetch
-from app.demo.service import free_port
 from autoscaling.profiling.measured import Measurement
-from deployments.local_config import ServiceSettings
 
 if TYPE_CHECKING:
     from app.bench.outcome import Outcome
@@ -85,6 +86,24 @@ def bench(
     prior: Annotated[
         Path | None, typer.Option(help="A former profile.json, of whatever model: where to begin the fit.")
     ] = None,
+    policy: Annotated[
+        Path | None,
+        typer.Option(help="Policy file whose objectives count; those of the default policy without."),
+    ] = None,
+    interactive_at_once: Annotated[
+        float, typer.Option(min=0, help="Interactive answers that are open on average; for one pool or two.")
+    ] = 2.0,
+    batch_at_once: Annotated[
+        int | None,
+        typer.Option(min=0, help="Batch requests at once. (default: as many as the largest batch)"),
+    ] = None,
+    interactive_class: Annotated[
+        str | None,
+        typer.Option(help="Kinds of prompts of interactive work, such as chat. (default: all)"),
+    ] = None,
+    batch_class: Annotated[
+        str | None, typer.Option(help="Kinds of prompts of batch work, such as copy. (default: all)")
+    ] = None,
     engine: EngineOption = None,
     model: ModelOption = None,
     speculation: SpeculationOption = None,
@@ -105,98 +124,72 @@ def bench(
     wanted_json = wants_json(output, as_json)
     # What programs read is alone on standard output.
     console = Console(stderr=wanted_json, highlight=False, soft_wrap=True)
+    say = partial(tell, console)
     try:
-        if accelerator_hour_price is not None and not math.isfinite(accelerator_hour_price):
-            raise BadOptionError("--accelerator-hour-price: give a number")
-        former = None if prior is None else read_prior(prior)
-        if again is not None:
-            nothing_to_measure(
-                {
-                    "--quick": quick or None,
-                    "--prompts": prompts,
-                    "--concurrency": concurrency,
-                    "--lengths": lengths,
-                    "--rounds": rounds,
-                    "--live-k or --no-live-k": live,
-                    "--engine": engine,
-                    "--model": model,
-                    "--speculation": speculation,
-                    "--settings": settings,
-                }
-            )
-            found = read_measurement(again)
-            beside = again if again.is_dir() else again.parent
-            out = out or beside
-            elsewhere = out.absolute() != beside.absolute()
-            prepare_folder(out, anew=elsewhere)
-            if elsewhere:
-                write_measurement(out, found)  # the report speaks of the file beside it
-        else:
-            options = Options(engine=engine, model=model, speculation=speculation, settings=settings)
-            wanted = load(options)
-            tell = partial(_tell, console)
-            given = None if prompts is None else for_both(read_prompts(prompts, tell), prompts, tell)
-            out = out or new_folder()
-            asked = what_is_asked(wanted, given, live, out, quick, concurrency, lengths, rounds)
-            prepare_folder(out, anew=True)
-            found = _measure(asked, wanted, console, out)
-            write_measurement(out, found)
-        outcome = conclude(found, out, former, accelerator_hour_price)
-    except (BadOptionError, SettingsError, PromptsError, StoreError, CannotServe) as error:
+        with endable() as stops, ExitStack() as held:
+            check_price(accelerator_hour_price)
+            check_engine(engine)
+            former = None if prior is None else read_prior(prior)
+            objectives = None if policy is None else promised(policy, say)
+            if again is not None:
+                nothing_to_measure(
+                    {
+                        "--quick": quick or None,
+                        "--prompts": prompts,
+                        "--concurrency": concurrency,
+                        "--lengths": lengths,
+                        "--rounds": rounds,
+                        "--live-k or --no-live-k": live,
+                        "--engine": engine,
+                        "--model": model,
+                        "--speculation": speculation,
+                        "--settings": settings,
+                    }
+                )
+                found, out = _again(again, out, held)
+                mix = mix_of(
+                    interactive_at_once, batch_at_once, interactive_class, batch_class, kinds_of(found)
+                )
+            else:
+                options = Options(engine=engine, model=model, speculation=speculation, settings=settings)
+                wanted = load(options)
+                given = None if prompts is None else for_both(read_prompts(prompts, say), prompts, say)
+                out = out or new_folder()
+                asked = what_is_asked(wanted, given, live, out, quick, concurrency, lengths, rounds)
+                kinds = asked.plan.all_workloads
+                mix = mix_of(interactive_at_once, batch_at_once, interactive_class, batch_class, kinds)
+                held.enter_context(this_machine(out))
+                prepare_folder(out, anew=True)
+                held.enter_context(this_folder(out, measures=True))
+                found = measure(asked, wanted, console, out, stops)
+            outcome = conclude(found, out, former, accelerator_hour_price, objectives, mix)
+    except (BadOptionError, SettingsError, PromptsError, StoreError, CannotServe, BusyError) as error:
         _fail(error, "correct it and run `twinpool bench` again")
     except NothingFoundError as error:
         _fail(error, "name smaller batches with --concurrency, and run `twinpool bench` again")
     except BenchEngineError as error:
-        _fail(error, f"see the engines' logs in {out}, then run `twinpool bench` again{_kept(out)}")
+        left = kept(out)
+        also = f"; {left}" if left else ""
+        _fail(error, f"see the engines' logs in {out}, then run `twinpool bench` again{also}")
     except KeyboardInterrupt:
-        if words := _kept(out):
-            print(printable(words.removeprefix("; ")), file=sys.stderr)
+        if again is None:
+            print(printable(broken_off(out)), file=sys.stderr)
         raise typer.Exit(INTERRUPTED) from None
     _show(outcome, console, wanted_json)
     raise typer.Exit(outcome.exit_code)
 
 
-def _measure(asked: Asked, wanted: ServiceSettings, console: Console, out: Path) -> Measurement:
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    _tell_of_service(console)
-    check_machine(wanted.model_copy(update={"port": free_port()}), console)
-    prepare_models(wanted, console)
-    with Showing(console) as showing:
-        return asyncio.run(_measured(asked, showing, partial(write_measurement, out)))
-
-
-async def _measured(asked: Asked, showing: Showing, keep: Keep) -> Measurement:
-    ticking = asyncio.create_task(showing.ticking())
-    try:
-        return await measured(asked, showing, keep)
-    finally:
-        ticking.cancel()
-
-
-def _tell(console: Console, text: str) -> None:
-    console.print(printable(text), markup=False)
-
-
-def _tell_of_service(console: Console) -> None:
-    """One line when a service runs here: its engines take from the same cores."""
-    url = address(None)
-    try:
-        fetch(url)
-    except (NotReachableError, RefusedError):
-        return
-    console.print(
-        f"note: a service answers at {printable(url)}; if it runs on this machine, both engines are measured "
-        "beside it: stop it first",
-        style="yellow",
-        markup=False,
-    )
-
-
-def _kept(out: Path | None) -> str:
-    """What becomes of a measurement that broke off; empty where nothing of it was kept."""
-    if out is None or not (out / MEASUREMENT).exists():
-        return ""
-    return f"; its whole rounds are kept, and `twinpool bench --from {out}` concludes from them"
+def _again(source: Path, out: Path | None, held: ExitStack) -> tuple[Measurement, Path]:
+    """A former measurement, and the folder for what follows from it: its own unless told."""
+    found = read_measurement(source)
+    beside = source if source.is_dir() else source.parent
+    out = out or beside
+    elsewhere = out.absolute() != beside.absolute()
+    prepare_folder(out, anew=elsewhere)
+    held.enter_context(this_folder(out, measures=False))
+    if elsewhere:
+        write_measurement(out, found)  # the report speaks of the file beside it
+    return found, out
 
 
 def _fail(error: Exception, mend: str) -> NoReturn:

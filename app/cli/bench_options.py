@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from app.bench.asked import Asked
 from app.bench.plan import QUICK, Plan, full
 from app.bench.prompts import Prompt, for_workloads
+from app.cli.engine_options import known_engines
+from autoscaling.profiling.load import Mix
+from autoscaling.profiling.measured import Measurement
 from deployments.local_config import ServiceSettings
 
 FULL_WORKLOADS = ("chat", "copy", "code", "math", "translate", "grounded", "chat-long", "copy-long")
@@ -65,14 +69,21 @@ def _live(wanted: ServiceSettings, given: bool | None) -> bool:
 
 
 def numbers(option: str, text: str, *, least: int, most: int) -> tuple[int, ...]:
-    """Whole numbers with commas between them, sorted, each once; raises BadOptionError."""
-    try:
-        found = {int(part) for part in text.split(",")}
-    except ValueError:
-        raise BadOptionError(f"{option} {text}: write whole numbers with commas between, 1,4,16") from None
-    wrong = sorted(value for value in found if not least <= value <= most)
-    if wrong:
-        raise BadOptionError(f"{option}: {wrong[0]} is not within {least} to {most}")
+    """Whole numbers with commas between them, sorted; raises BadOptionError, also for one named twice."""
+    found: list[int] = []
+    for part in text.split(","):
+        try:
+            value = int(part)
+        except ValueError:
+            raise BadOptionError(
+                f"{option} {text}: {part.strip()!r} is no whole number: write some with commas between, "
+                "such as 1,2,4"
+            ) from None
+        if not least <= value <= most:
+            raise BadOptionError(f"{option} {text}: {value} is not within {least} to {most}")
+        if value in found:
+            raise BadOptionError(f"{option} {text}: {value} is named twice: name each number once")
+        found.append(value)
     return tuple(sorted(found))
 
 
@@ -94,6 +105,18 @@ def quick_lengths(most: int) -> tuple[int, ...]:
     return tuple(sorted({0, max(1, most // 2), most}))
 
 
+def check_price(price: float | None) -> None:
+    """Raises BadOptionError for what is no number."""
+    if price is not None and not math.isfinite(price):
+        raise BadOptionError(f"--accelerator-hour-price {price}: give a number of 0 or more")
+
+
+def check_engine(kind: str | None) -> None:
+    """Raises BadOptionError for an engine that there is not."""
+    if kind is not None and kind not in known_engines():
+        raise BadOptionError(f"--engine {kind}: there is no such engine: give {' or '.join(known_engines())}")
+
+
 def nothing_to_measure(given: Mapping[str, object | None]) -> None:
     """Refuse options of a measurement beside --from; raises BadOptionError with those that are not None."""
     named = [option for option, value in given.items() if value is not None]
@@ -110,3 +133,34 @@ def check_pair(wanted: ServiceSettings) -> int:
             "give a whole number of at least 1 in --speculation or in the settings file"
         )
     return most
+
+
+def mix_of(
+    interactive_at_once: float,
+    batch_at_once: int | None,
+    interactive: str | None,
+    batch: str | None,
+    measured: Sequence[str],
+) -> Mix:
+    """The load that pools are judged for; raises BadOptionError for a kind that is not measured."""
+    if not math.isfinite(interactive_at_once):
+        raise BadOptionError("--interactive-at-once: give a number")
+    return Mix(
+        interactive_at_once,
+        batch_at_once,
+        _kinds("--interactive-class", interactive, measured),
+        _kinds("--batch-class", batch, measured),
+    )
+
+
+def kinds_of(found: Measurement) -> tuple[str, ...]:
+    """The kinds of prompts of a measurement."""
+    return tuple(dict.fromkeys(run.cell.workload for run in found.runs))
+
+
+def _kinds(option: str, text: str | None, measured: Sequence[str]) -> tuple[str, ...]:
+    named = () if text is None else tuple(dict.fromkeys(part.strip() for part in text.split(",")))
+    wrong = [one for one in named if one not in measured]
+    if wrong:
+        raise BadOptionError(f"{option}: {wrong[0]!r} is not measured: name one of {', '.join(measured)}")
+    return named

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, get_args
 
 import typer
+
+from deployments.config import EngineSettings
 
 EngineOption = Annotated[
     str | None, typer.Option("--engine", help="vllm, or simulated (no model, no torch). (default: vllm)")
@@ -16,3 +18,8 @@ SpeculationOption = Annotated[
     str | None,
     typer.Option("--speculation", help="vLLM's speculative_config as JSON. (default: n-gram, K = 4)"),
 ]
+
+
+def known_engines() -> tuple[str, ...]:
+    """What `--engine` may be."""
+    return get_args(EngineSettings.model_fields["kind"].annotation)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import threading
 import time
@@ -58,7 +59,7 @@ def follow_start(
         complete = all(
             (found := counts.get(role.value)) is not None and found.status in SETTLED for role in Role
         )
-        if complete and _is_ready(url):
+        if complete and _is_ready(url, sizes):
             return True
         if now - word_at > WORD_EVERY_S:
             word_at = now
@@ -86,9 +87,11 @@ def failed_pool(role: Role, found: Replicas) -> None:
         raise StartFailed(f"{role} pool: {cause}")
 
 
-def _is_ready(url: str) -> bool:
+def _is_ready(url: str, sizes: Sizes) -> bool:
+    """Whether every pool serves that is to have a replica."""
     try:
         with urllib.request.urlopen(f"{url}/ready", timeout=5) as answer:  # noqa: S310  # our own address
-            return bool(answer.status == 200 and b'"waiting_for":[]' in answer.read())
+            waiting = json.loads(answer.read())["waiting_for"]
+            return answer.status == 200 and not any(sizes[Role(name)] for name in waiting)
     except (urllib.error.URLError, OSError):
         return False

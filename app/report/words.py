@@ -10,6 +10,7 @@ from autoscaling.profiling.findings import Estimate
 
 UNKNOWN = "-"
 NOT_MEASURED = "not measured"
+WIDE = 10.0  # times the lower end: such an interval comes from two rounds, and tells nothing
 LONGEST_NAME = 40  # of a workload or a model in a table; a plot has no room for more
 
 Shown = Callable[[float | None], str]
@@ -49,13 +50,23 @@ def ms(seconds: float | None) -> str:
 
 
 def with_bounds(found: Estimate | None, shown: Shown = number) -> str:
-    """A value and its 95 % interval; a bound that is unknown is left open."""
+    """A value and its 95 % interval; an open bound is not given, and of two ends far apart neither."""
     if found is None:
         return UNKNOWN
     low, high = shown(found.low), shown(found.high)
+    value = shown(found.value)
     if low == high == UNKNOWN:
-        return shown(found.value)
-    return f"{shown(found.value)} ({low} to {high})"
+        return value
+    if UNKNOWN in (low, high):
+        return f"{value} (at most {high})" if low == UNKNOWN else f"{value} (at least {low})"
+    if too_wide(found):
+        return f"{value} (too few rounds)"
+    return f"{value} ({low} to {high})"
+
+
+def too_wide(found: Estimate) -> bool:
+    """Whether its ends lie so far apart that it tells nothing."""
+    return found.low is not None and found.high is not None and 0 < WIDE * found.low <= found.high
 
 
 def name(text: str | None) -> str:

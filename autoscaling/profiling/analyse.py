@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 from autoscaling.goodput import break_even
 from autoscaling.profiling.capacities import capacities
 from autoscaling.profiling.cost_fit import fit
-from autoscaling.profiling.crossings import crossings, doubted
-from autoscaling.profiling.findings import BreakEven, Findings, Fit, PoolPrediction
+from autoscaling.profiling.crossings import beside_measured, crossings
+from autoscaling.profiling.findings import BreakEven, Findings, Fit, PoolPrediction, PoolsAt
 from autoscaling.profiling.gains import (
     MEAN,
     NO_DRAFTS,
@@ -23,7 +24,8 @@ from autoscaling.profiling.gains import (
     survivals_of,
     workloads_of,
 )
-from autoscaling.profiling.homes import Engine, Load, plain_engine
+from autoscaling.profiling.homes import Engine, plain_engine
+from autoscaling.profiling.load import Load, Mix
 from autoscaling.profiling.losses import drafting_s, kv_loss
 from autoscaling.profiling.measured import Measurement
 from autoscaling.profiling.notes import notes
@@ -34,9 +36,8 @@ from autoscaling.routing_rules import StepCost
 from autoscaling.step_cost import step_s
 from autoscaling.types import Role, Tier
 
-# The load that nobody has stated: two interactive answers open on average, and batch at the largest batch.
-DEFAULT_OPEN: Final = 2.0
 DEFAULT_ANSWER_TOKENS: Final = 64.0
+OTHER_LOADS: Final = (0.5, 2.0, 4.0)  # times the batch requests of the load that is judged first
 
 
 def analyse(
@@ -44,19 +45,18 @@ def analyse(
     prior: Mapping[Role, StepCost] | None,
     objectives: Mapping[Tier, float],
     load: Load | None,
-    interactive: Sequence[str] = (MEAN,),
-    batch: Sequence[str] = (MEAN,),
+    mix: Mix = Mix(),  # noqa: B008  # frozen
 ) -> Findings:
     """Fit and conclude.
 
-    `prior` is where the fits begin, `objectives` are seconds per token, `interactive` and `batch` the kinds
-    of prompts that the load has.  Raises FitError when an engine has no usable step, ValueError for a kind
-    that was not measured.
+    `prior` is where the fits begin, `objectives` are seconds per token, `load` is what the pools are judged
+    for, or follows from `mix`, which has the kinds of prompts in any case.  Raises FitError when an engine
+    has no usable step, ValueError for a kind that was not measured.
     """
     fits = {role: fit(role, measurement, (prior or {}).get(role)) for role in Role}
     costs = {role: one.cost for role, one in fits.items()}
     survivals = survivals_of(measurement)
-    for kind in (*interactive, *batch):
+    for kind in (*mix.interactive, *mix.batch):
         if kind not in survivals:
             known = list(survivals)
             names = f"{', '.join(known[:-1])} or {known[-1]}" if known[1:] else known[0]
@@ -73,51 +73,66 @@ def analyse(
     largest = max((run.cell.sequences for run in measurement.runs), default=1)
     most = {role: engines[role].max_num_seqs if role in engines else largest for role in Role}
     table = draft_table(costs[Role.SPECULATIVE], gains[MEAN], context, most[Role.SPECULATIVE])
-    compared = speed_ups(measurement, survivals, gains, fits)
-    crossed = crossings(measurement, tuple(survivals), gains, fits, contexts, prior)
-    pools: tuple[PoolPrediction, ...] = ()
-    if all(one.accepted for one in fits.values()):
-        asked = load or default_load(measurement, costs[Role.PLAIN], context)
+    # A model that is not relied on predicts nothing, whoever reads the findings.
+    relied = fits if all(one.accepted for one in fits.values()) else {}
+    trusted = {role: one.cost for role, one in relied.items()}
+    compared = speed_ups(measurement, survivals, gains, relied)
+    crossed = crossings(measurement, tuple(survivals), gains, relied, contexts, prior)
+    judged: tuple[PoolsAt, ...] = ()
+    if relied:
+        asked = load or default_load(measurement, costs[Role.PLAIN], context, mix)
         first, second = (
-            _priced(gains_of(drafting_by_length(measurement, *kinds)), longest, idle=idle)
-            for kinds in (interactive, batch)
+            _priced(gains_of(drafting_by_length(measurement, *(kinds or (MEAN,)))), longest, idle=idle)
+            for kinds in (mix.interactive, mix.batch)
         )
-        pools = _pools(fits, most, first, second, asked)
+        judged = tuple(
+            PoolsAt(one, _pools(fits, most, first, second, one)) for one in (asked, *other_loads(asked))
+        )
     return Findings(
         measurement=measurement,
         fits=fits,
         survivals=survivals,
         speed_ups=compared,
-        crossovers=tuple(doubted(one, compared) for one in crossed),
-        break_evens=_break_evens(measurement, costs, gains, contexts),
-        capacities=capacities(costs, gains[MEAN], context, engines),
+        crossovers=tuple(beside_measured(one, compared) for one in crossed),
+        break_evens=_break_evens(measurement, trusted, gains, contexts),
+        capacities=capacities(trusted, gains[MEAN], context, engines),
         frontier=frontier(measurement, survivals),
         k0_tax=k0_tax(measurement),
-        draft_s=drafting_s(costs[Role.SPECULATIVE], gains[MEAN], context),
+        draft_s=drafting_s(trusted[Role.SPECULATIVE], gains[MEAN], context) if trusted else None,
         kv_loss=kv_loss(engines),
         context_tokens=context,
         table=table,
-        policy=policy_values(fits, gains[MEAN], table, context, objectives, most),
-        pools=pools,
+        policy=policy_values(fits, gains[MEAN], table, context, objectives, most, largest),
+        pools=judged[0].pools if judged else (),
+        mix=mix,
+        load=judged[0].load if judged else None,
+        other_loads=judged[1:],
         notes=tuple(notes(measurement, survivals, fits, prior=prior is not None)),
     )
 
 
-def default_load(measurement: Measurement, plain: StepCost, context: float) -> Load:
-    """As busy as two replicas can be: two interactive answers open, and batch at the largest measured batch.
+def default_load(measurement: Measurement, plain: StepCost, context: float, mix: Mix = Mix()) -> Load:  # noqa: B008
+    """So many answers and requests at once as `mix` says, or as many batch requests as were measured.
 
     Answers have 64 tokens, and prompts the length that makes the context that of the measurement.
     """
-    per_token_s = step_s(plain, DEFAULT_OPEN, context)
+    per_token_s = step_s(plain, max(1.0, mix.interactive_at_once), context)
     prompt = max(1.0, context - DEFAULT_ANSWER_TOKENS / 2)
+    largest = max((run.cell.sequences for run in measurement.runs), default=1)
     return Load(
-        interactive_per_s=DEFAULT_OPEN / (DEFAULT_ANSWER_TOKENS * per_token_s),
+        interactive_per_s=mix.interactive_at_once / (DEFAULT_ANSWER_TOKENS * per_token_s),
         interactive_answer_tokens=DEFAULT_ANSWER_TOKENS,
         interactive_prompt_tokens=prompt,
-        batch_streams=max((run.cell.sequences for run in measurement.runs), default=1),
+        batch_streams=largest if mix.batch_at_once is None else mix.batch_at_once,
         batch_answer_tokens=DEFAULT_ANSWER_TOKENS,
         batch_prompt_tokens=prompt,
     )
+
+
+def other_loads(load: Load) -> tuple[Load, ...]:
+    """The same with less and with more batch work: whether a second pool pays depends on it."""
+    sizes = [round(times * load.batch_streams) for times in OTHER_LOADS]
+    return tuple(replace(load, batch_streams=size) for size in sizes if size not in (0, load.batch_streams))
 
 
 def _priced(gains: Mapping[int, Gain], longest: int, *, idle: bool) -> dict[int, Gain]:
@@ -144,9 +159,11 @@ def _break_evens(
 ) -> tuple[BreakEven, ...]:
     """Of each kind of prompts at the batches that it was measured at, and the largest K.
 
-    Kinds for which nothing was drafted are left out.
+    Kinds for which nothing was drafted are left out; empty without both cost models.
     """
-    found = []
+    found: list[BreakEven] = []
+    if set(costs) != set(Role):
+        return ()
     for name in workloads_of(measurement):
         length = max(gains[name])
         gain = gains[name][length]

@@ -189,14 +189,14 @@ def _refused(
         return "the fit gives a step of one token no duration: measure more rounds, of more batches"
     if not error <= gate.error:
         return (
-            f"predicted steps are {error:.0%} off those measured, more than {gate.error:.0%}: "
-            "measure more rounds, with nothing else on the machine"
+            f"predicted steps of the batches that were fitted are {error:.1%} off on average, more than "
+            f"{gate.error:.0%}: measure more rounds, with nothing else on the machine"
         )
     if hold_out_error is not None and not hold_out_error <= gate.hold_out_error:
         unseen = _words(sorted({row.cell.sequences for row in held}))
         return (
-            f"predicted steps of {unseen} sequences, which the fit has not seen, are {hold_out_error:.0%} "
-            f"off those measured, more than {gate.hold_out_error:.0%}: "
+            f"predicted steps of {unseen} sequences, which the fit has not seen, are {hold_out_error:.1%} "
+            f"off on average, more than {gate.hold_out_error:.0%}: "
             "measure more batches around those, or more rounds"
         )
     return None

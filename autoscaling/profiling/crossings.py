@@ -70,26 +70,36 @@ def crossings(
     return tuple(found)
 
 
-def doubted(found: Crossover, speed_ups: Sequence[SpeedUp]) -> Crossover:
-    """The crossover; not sure where a batch was measured that says otherwise with 95 %."""
+def beside_measured(found: Crossover, speed_ups: Sequence[SpeedUp]) -> Crossover:
+    """The crossover with the batches that surely gain; not sure where a measured batch says otherwise.
+
+    What is said of every batch is contradicted by any measured ratio on the other side of 1; where there is
+    a crossover, by one that is there with 95 %.
+    """
     measured = [
         (one.sequences, one.measured)
         for one in speed_ups
         if (one.workload, one.draft_length) == (found.workload, found.draft_length)
     ]
-    at = {Verdict.PAYS_ALWAYS: math.inf, Verdict.NEVER_PAYS: 0.0}.get(found.verdict)
-    low = high = at
-    if found.sequences is not None:
-        low = found.sequences.value if found.sequences.low is None else found.sequences.low
-        high = found.sequences.value if found.sequences.high is None else found.sequences.high
-    if low is None or high is None:
-        return found
-    against = any(
+    gains = tuple(size for size, one in measured if one.low is not None and one.low > 1.0)
+    sure = False if _contradicted(found, measured) else found.sure
+    return replace(found, gains=gains, only=len(measured) == 1, sure=sure)
+
+
+def _contradicted(found: Crossover, measured: Sequence[tuple[int, Estimate]]) -> bool:
+    if found.verdict is Verdict.PAYS_ALWAYS or found.beyond:
+        return any(one.value < 1.0 for _, one in measured)
+    if found.verdict is Verdict.NEVER_PAYS:
+        return any(one.value > 1.0 for _, one in measured)
+    if found.sequences is None:
+        return False
+    at = found.sequences
+    low, high = at.value if at.low is None else at.low, at.value if at.high is None else at.high
+    return any(
         (size < low and one.high is not None and one.high < 1.0)
         or (size > high and one.low is not None and one.low > 1.0)
         for size, one in measured
     )
-    return replace(found, sure=False) if against else found
 
 
 def largest_asked(measurement: Measurement) -> int:
@@ -165,11 +175,12 @@ def _crossover(name: str, length: int, crossing: Crossing, ends: Sequence[float]
     That it always pays is said of the batches that were measured, up to `top`.
     """
     if len(ends) < RESAMPLES // 2:
-        return Crossover(name, length, crossing.kind, None if crossing.at is None else Estimate(crossing.at))
+        at = None if crossing.at is None else Estimate(crossing.at)
+        return Crossover(name, length, crossing.kind, at, largest=top)
     low, high = (float(np.quantile(ends, share, method="nearest")) for share in (OUTSIDE, 1 - OUTSIDE))
     if crossing.at is None:
         sure = {Verdict.PAYS_ALWAYS: low >= top, Verdict.NEVER_PAYS: high == 0.0}
-        return Crossover(name, length, crossing.kind, None, sure.get(crossing.kind))
+        return Crossover(name, length, crossing.kind, None, sure.get(crossing.kind), top)
     return Crossover(
         name,
         length,
@@ -180,4 +191,5 @@ def _crossover(name: str, length: int, crossing: Crossing, ends: Sequence[float]
             None if math.isinf(high) else max(high, crossing.at),
         ),
         sure=low > 0.0 or not math.isinf(high),
+        largest=top,
     )

@@ -1,6 +1,7 @@
 """What a measurement says: the values that the profile, the report and the recommendation rest on.
 
 Made by `autoscaling.profiling.analyse`.  Speed-ups and ratios are speculative over plain unless said.
+What a cost model predicts is there only where both models are relied on.
 `None` is unknown, or not within what was measured.
 """
 
@@ -9,10 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final
 
+from autoscaling.profiling.load import Load, Mix
 from autoscaling.profiling.measured import Measurement
 from autoscaling.routing_rules import StepCost
 from autoscaling.types import Role
+
+TIE: Final = 0.05  # two ways that differ by less sell the same, and the simpler one is named
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +94,15 @@ class Crossover:
     verdict: Verdict
     sequences: Estimate | None  # None unless there is one
     sure: bool | None = None  # whether draws of the rounds and every measured batch agree; None: unknown
+    largest: int | None = None  # batch that was measured for these prompts: beyond it the models speak alone
+    gains: tuple[int, ...] = ()  # batches at which the measured ratio alone is above 1 with 95 %
+    only: bool = False  # whether no other batch than the largest was measured
+
+    @property
+    def beyond(self) -> bool:
+        """Whether the engines are equally fast only beyond every batch that was measured."""
+        at = self.sequences
+        return at is not None and self.largest is not None and at.value > self.largest
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,9 +168,22 @@ class PoolPrediction:
     in_time: float = 1.0  # share of the interactive tokens that the best configuration for them has in time
 
     @property
+    def tied(self) -> bool:
+        """Whether the best other kind sells as much, by the rule that names the simpler one."""
+        return self.kept and abs(self.margin - 1.0) <= TIE
+
+    @property
     def kept(self) -> bool:
         """Whether any configuration has half of the interactive tokens in time; else there is no answer."""
         return self.in_time >= 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class PoolsAt:
+    """What is predicted for one load, by growing objective."""
+
+    load: Load
+    pools: tuple[PoolPrediction, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,8 +213,22 @@ class Findings:
     context_tokens: float  # S that is typical of the prompts
     table: tuple[TableRow, ...] = ()  # by the costs, however good their fit is: see `recommended_table`
     policy: tuple[PolicyValue, ...] = ()
-    pools: tuple[PoolPrediction, ...] = ()
+    pools: tuple[PoolPrediction, ...] = ()  # for `load`
+    mix: Mix = field(default_factory=Mix)  # what was said of the load
+    load: Load | None = None
+    other_loads: tuple[PoolsAt, ...] = ()  # the same with other numbers of batch requests
     notes: tuple[str, ...] = field(default_factory=tuple)
+
+    @property
+    def relied(self) -> bool:
+        """Whether both cost models are good enough: nothing is predicted without."""
+        return set(self.fits) == set(Role) and all(fit.accepted for fit in self.fits.values())
+
+    @property
+    def loads(self) -> tuple[PoolsAt, ...]:
+        """Every load that the pools were judged for, by growing number of batch requests."""
+        first = () if self.load is None else (PoolsAt(self.load, self.pools),)
+        return tuple(sorted((*first, *self.other_loads), key=lambda one: one.load.batch_streams))
 
     @property
     def recommended_table(self) -> tuple[TableRow, ...]:

@@ -14,6 +14,7 @@ import numpy as np
 from scipy import stats
 
 from autoscaling.profiling.gains import NO_DRAFTS, Gain, cost_at
+from autoscaling.profiling.load import Load
 from autoscaling.routing_rules import StepCost
 from autoscaling.step_cost import churn_s, prefill_s, step_s
 
@@ -21,34 +22,8 @@ from autoscaling.step_cost import churn_s, prefill_s, step_s
 # deviation of the logarithm of the time per token.  An assumption: 0.15 means that of 20 answers one takes
 # 28 % longer than the middle one.
 SPREAD: Final = 0.15
-# Public price lists sell a priority token at about four times a flex token.
-WEIGHT: Final = 4.0
 MOST_OPEN: Final = 1000.0  # interactive answers at a home that cannot keep up
 RARE: Final = 0.001  # of the arrivals: those that meet more than the others are left out
-
-
-@dataclass(frozen=True, slots=True)
-class Load:
-    """What two replicas are asked for; rates per second, lengths in tokens."""
-
-    interactive_per_s: float
-    interactive_answer_tokens: float
-    interactive_prompt_tokens: float
-    batch_streams: int  # one request each at a time, without a pause
-    batch_answer_tokens: float
-    batch_prompt_tokens: float
-    interactive_weight: float = WEIGHT  # of an interactive token in time, a batch token counts 1
-    ttft_s: float | None = None  # an interactive prompt that takes longer is late
-
-    @property
-    def interactive_context(self) -> float:
-        """Context tokens of an interactive answer, on average while it is written."""
-        return self.interactive_prompt_tokens + self.interactive_answer_tokens / 2
-
-    @property
-    def batch_context(self) -> float:
-        """The same of a batch answer."""
-        return self.batch_prompt_tokens + self.batch_answer_tokens / 2
 
 
 @dataclass(frozen=True, slots=True)

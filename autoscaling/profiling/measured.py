@@ -117,3 +117,4 @@ class Measurement:
     version: int = MEASUREMENT_VERSION
     versions: dict[str, str] = field(default_factory=dict)  # of packages
     machine: dict[str, str] = field(default_factory=dict)
+    others_cores: tuple[float, ...] = ()  # CPU cores that other processes used, by round; empty: unknown

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from autoscaling.profile import MEAN, SCHEMA_VERSION, ProfileError, read_profile
-from autoscaling.profiling.findings import Estimate, Findings, Fit, PoolPrediction, Survival
-from autoscaling.profiling.measured import Fingerprint
+from autoscaling.profiling.findings import Estimate, Findings, Fit, PoolAnswer, PoolPrediction, Survival
+from autoscaling.profiling.gains import drafting_by_length, gains_of
+from autoscaling.profiling.measured import Fingerprint, Measurement
 from autoscaling.types import Role
 
 NAME = "profile.json"
@@ -34,7 +35,9 @@ def profile_text(findings: Findings) -> str:
         "measuredOn": _measured_on(made.fingerprint),
         "madeAt": made.made_at,
         "contextTokens": findings.context_tokens,
-        "pools": {role.value: _pool(fit, kv.get(role)) for role, fit in findings.fits.items()},
+        "pools": {
+            role.value: _pool(fit, kv.get(role), _drafted(made, fit)) for role, fit in findings.fits.items()
+        },
         "tokensPerStep": {name: by_length[max(by_length)] for name, by_length in gains.items() if by_length},
         "tokensPerStepByLength": {
             name: {str(length): by_length[length] for length in sorted(by_length)}
@@ -50,7 +53,7 @@ def profile_text(findings: Findings) -> str:
                 "stop": _longest(facts.stop_s for facts in made.engines),
             }
         ),
-        "twoPools": [_answer(one) for one in sorted(findings.pools, key=lambda one: one.tpot_s) if one.kept],
+        "twoPools": [_answer(one) for one in _surest(findings) if one.kept],
     }
     try:
         text = json.dumps(tree, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
@@ -75,7 +78,16 @@ def _measured_on(found: Fingerprint) -> Plain:
     )
 
 
-def _pool(fit: Fit, kv_cache_tokens: int | None) -> Plain:
+def _drafted(made: Measurement, fit: Fit) -> float | None:
+    """Draft tokens in a step of a sequence, on average over the same steps as the tokens that it gains.
+
+    The fit's own is the mean over its cells, in which large batches count no more than small ones.
+    """
+    gain = gains_of(drafting_by_length(made, MEAN)).get(fit.cost.draft_length)
+    return fit.cost.drafted if gain is None or fit.cost.draft_length == 0 else gain.drafted
+
+
+def _pool(fit: Fit, kv_cache_tokens: int | None, drafted: float | None) -> Plain:
     cost = fit.cost
     return _without_unknown(
         {
@@ -87,7 +99,7 @@ def _pool(fit: Fit, kv_cache_tokens: int | None) -> Plain:
             "perDraftSeconds": cost.per_draft_s,
             "draftPerTokenSeconds": cost.draft_per_token_s,
             "draftPerContextSeconds": cost.draft_per_context_s,
-            "draftedTokens": cost.drafted,
+            "draftedTokens": drafted,
             "perPrefillSeconds": cost.per_prefill_s,
             "hingeTokens": cost.hinge_tokens,
             "pastHingeSeconds": cost.past_hinge_s,
@@ -125,6 +137,22 @@ def _falling(survival: Iterable[Estimate]) -> list[float]:
     for one in survival:
         shares.append(min(max(0.0, one.value), shares[-1] if shares else 1.0))
     return shares
+
+
+def _surest(findings: Findings) -> list[PoolPrediction]:
+    """The answer at each objective; two pools where they sell more at any load that was asked about.
+
+    The service's own load is not known, so that one pool is enough is said only where it is at all of them.
+    """
+    at: dict[float, PoolPrediction] = {one.tpot_s: one for one in findings.pools}
+    for other in findings.other_loads:
+        for one in other.pools:
+            if one.kept and one.answer is PoolAnswer.TWO_POOLS and one.tpot_s in at:
+                at[one.tpot_s] = max(
+                    (at[one.tpot_s], one),
+                    key=lambda found: (found.answer is PoolAnswer.TWO_POOLS, found.margin),
+                )
+    return [at[tpot_s] for tpot_s in sorted(at)]
 
 
 def _answer(found: PoolPrediction) -> Plain:

@@ -16,6 +16,8 @@ from autoscaling.types import Role, Tier
 # Another K is taken when it brings 3 % more: rows that change for less would only make load swing about a
 # boundary, and no measurement tells less apart.
 WORTH: Final = 1.03
+# The tiers whose objective sets the limit of a pool, the first that has one, as in a running service.
+LIMITED_BY: Final = {Role.SPECULATIVE: (Tier.INTERACTIVE,), Role.PLAIN: (Tier.STANDARD, Tier.BATCH)}
 RESERVE: Final = RoutingRules().reserve  # sequences that a policy keeps for interactive by default
 
 
@@ -50,18 +52,23 @@ def policy_values(
     context_tokens: float,
     objectives: Mapping[Tier, float],
     most: Mapping[Role, int],
+    largest: int | None = None,
 ) -> tuple[PolicyValue, ...]:
     """Limits per replica that keep the objectives, in seconds per token, with the table's K.
 
-    `most` is what each engine runs at once.  Nothing where a fit is not accepted or nothing is promised; of a
-    promise that not even one sequence keeps, one that it does.
+    `most` is what each engine runs at once, `largest` the largest batch that was measured.  Nothing where a
+    fit is not accepted or nothing is promised; of a promise that not even one sequence keeps, one that it
+    does.
     """
     found = []
+    top = largest or max(most.values())
     tables = {Role.SPECULATIVE: table, Role.PLAIN: (TableRow(1, most[Role.PLAIN], 0),)}
-    for role, tier in ((Role.SPECULATIVE, Tier.INTERACTIVE), (Role.PLAIN, Tier.STANDARD)):
-        fit, tpot_s = fits.get(role), objectives.get(tier)
-        if fit is None or not fit.accepted or tpot_s is None:
+    for role, tiers in LIMITED_BY.items():
+        fit = fits.get(role)
+        tier = next((one for one in tiers if one in objectives), None)
+        if fit is None or not fit.accepted or tier is None:
             continue
+        tpot_s = objectives[tier]
         limit = _largest_in_time(fit.cost, gains, tables[role], tpot_s, context_tokens)
         if limit == 0:
             alone_s = _token_s(fit.cost, gains, tables[role][0], 1, context_tokens)
@@ -76,7 +83,7 @@ def policy_values(
             continue
         found.append(
             PolicyValue(
-                f"spec.pools.{role}.limits.softInflight", limit, _words(limit, tpot_s, tier, most[role])
+                f"spec.pools.{role}.limits.softInflight", limit, _words(limit, tpot_s, tier, most[role], top)
             )
         )
         if role is Role.SPECULATIVE and limit <= RESERVE:
@@ -110,10 +117,13 @@ def _token_s(
     return step_s(cost_at(cost, row.draft_length, gain), sequences, context_tokens) / gain.tokens
 
 
-def _words(batch: int, tpot_s: float, tier: Tier, most: int) -> str:
-    kept = f"{1000 * tpot_s:g} ms per token of {tier}"
+def _words(batch: int, tpot_s: float, tier: Tier, most: int, largest: int) -> str:
+    kept = f"{1000 * tpot_s:g} ms per token of {tier}, on average over all prompts"
     subject = "1 sequence keeps" if batch == 1 else f"{batch} sequences keep"
-    return f"{subject} {kept}" + ("; the engine runs no more at once" if batch == most else "")
+    ends = "; the engine runs no more at once" if batch == most else ""
+    return f"{subject} {kept}{ends}" + (
+        f"; by the cost model, beyond the {largest} measured" if batch > largest else ""
+    )
 
 
 def _ratio(cost: StepCost, length: int, gain: Gain, sequences: int, context_tokens: float) -> float:

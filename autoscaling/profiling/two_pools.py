@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from autoscaling.profiling.findings import PoolAnswer, PoolPrediction
-from autoscaling.profiling.homes import SPREAD, Engine, Home, Load, batch_tokens_per_s, home
+from autoscaling.profiling.findings import TIE, PoolAnswer, PoolPrediction
+from autoscaling.profiling.homes import SPREAD, Engine, Home, batch_tokens_per_s, home
+from autoscaling.profiling.load import Load
 
 GRID_S: Final = (0.02, 0.025, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1, 0.15, 0.2)
-TIE: Final = 0.05  # less than this is no reason for a second pool
 # In a tie the first one wins: fewest things that can go wrong.
 SIMPLEST_FIRST: Final = (PoolAnswer.ONE_PLAIN, PoolAnswer.ONE_SPECULATIVE, PoolAnswer.TWO_POOLS)
 EACH: Final = 16  # numbers of guests that are tried one by one; larger ones in steps of an eighth

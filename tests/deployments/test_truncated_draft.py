@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from deployments import truncated_draft as truncated_draft_module
 from deployments.model_fetch import ModelError
 from deployments.synthetic_acceptance import is_synthetic, synthetic
 from deployments.truncated_draft import main, truncated_draft
@@ -309,6 +310,20 @@ def test_the_command_tells_an_error_in_words(tmp_path: Path, capsys: pytest.Capt
     assert "" == out
     assert error.startswith("error: ")
     assert "nothing/config.json cannot be read: No such file or directory\nmend: give a folder of" in error
+
+
+def test_the_command_makes_a_draft_of_the_embedded_model(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By its name, with the layers asked for; the folder is alone on standard output."""
+    model = write_model(tmp_path / "smollm2")
+    monkeypatch.setattr(truncated_draft_module, "ensure_embedded_model", lambda _say: model)
+    monkeypatch.setenv("TWINPOOL_CACHE", str(tmp_path / "cache"))
+    assert 0 == main(["embedded", "--layers", "2"])
+
+    draft = Path(capsys.readouterr().out.removesuffix("\n"))
+    assert tmp_path / "cache" / "drafts" == draft.parent
+    assert 2 == json.loads((draft / "config.json").read_text(encoding="utf-8"))["num_hidden_layers"]
 
 
 def test_synthetic_acceptance_is_added_to_a_config() -> None:

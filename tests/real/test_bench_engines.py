@@ -80,7 +80,13 @@ class Silent:
     def say(self, _text: str) -> None:
         pass
 
+    def note(self, _text: str) -> None:
+        pass
+
     def done(self, _expected_s: float) -> None:
+        pass
+
+    def drop(self, _expected_s: float) -> None:
         pass
 
 

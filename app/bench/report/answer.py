@@ -3,96 +3,53 @@
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Sequence
 
 from app.bench.report import chosen
+from app.bench.report.pools import pools
+from app.bench.report.where import headline, mix_words, pays_words
 from app.report.blocks import Block, Caution, Code, Heading, Points, Section, Table, Text
-from app.report.words import joined, name, number, objective, percent, sequences, share, with_bounds
-from autoscaling.profiling.findings import Crossover, Findings, PoolAnswer, PoolPrediction, Verdict
-from autoscaling.profiling.two_pools import TIE
+from app.report.words import (
+    joined,
+    name,
+    percent,
+    sequences,
+    with_bounds,
+)
+from autoscaling.profiling.findings import Findings
+from autoscaling.profiling.notes import busy_words
+from autoscaling.profiling.recommend import WORTH
 
-KIND = {
-    PoolAnswer.TWO_POOLS: "two pools",
-    PoolAnswer.ONE_PLAIN: "one plain pool",
-    PoolAnswer.ONE_SPECULATIVE: "one speculative pool with the engine's K table",
-}
+ONE_POOLS_VALUES = (
+    "With one pool only the values of that pool count, and with one plain pool no K table; "
+    "docs/concepts/two-pools.md has the settings."
+)
 TABLE_KEY = "num_speculative_tokens_per_batch_size"
 
 
 def answer(findings: Findings) -> Section:
     """Section 1."""
-    blocks: list[Block] = [Text(_headline(findings), lead=True)]
-    refused = [fit.role.value for fit in findings.fits.values() if not fit.accepted]
-    if refused or not findings.fits:
-        whose = f" of the {joined(refused)} engine" if refused else ""
+    blocks: list[Block] = [Text(headline(findings), lead=True)]
+    if not findings.relied:
         blocks.append(
             Caution(
                 (
-                    f"The cost model{whose} is not good enough to act on.",
-                    "What was measured stands; what is predicted (where both engines are equally fast, "
-                    "pools, capacities, what to set) may be far off, and a service that reads this profile "
-                    "keeps its unmeasured limits.",
+                    "The cost models are not good enough to act on.",
+                    "What was measured stands; nothing is predicted from it (where both engines are equally "
+                    "fast, pools, capacities), and a service that reads this profile keeps the unmeasured "
+                    "limit of a pool whose model is refused.",
                 )
             )
         )
+    if words := busy_words(findings.measurement):
+        blocks.append(Caution((words,)))
     blocks.append(Points(tuple(_workload(findings, one) for one in chosen.workloads(findings))))
     unseen = [fit.hold_out_error for fit in findings.fits.values() if fit.hold_out_error is not None]
-    if unseen and not refused:
+    if unseen and findings.relied:
         off = f"it is off by {percent(max(unseen))} on average, for the worse of the engines"
         blocks.append(Text((f"The cost model may be trusted: on batches that it has not seen {off}.",)))
-    blocks += [Heading("One pool or two?"), *_pools(findings)]
+    blocks += [Heading("One pool or two?"), *pools(findings)]
     blocks += [Heading("What to set"), *_settings(findings)]
     return Section("answer", "The answer", blocks)
-
-
-def _headline(findings: Findings) -> tuple[str, ...]:
-    """By the K that pays furthest, since K is ours to set."""
-    far = [chosen.furthest(findings, workload) for workload in chosen.workloads(findings)]
-    known = [one for one in far if one is not None and one.sure is not False]
-    found = {kind: [one for one in known if one.verdict is kind] for kind in Verdict}
-    names = {kind: joined([name(one.workload) for one in of_kind]) for kind, of_kind in found.items()}
-    doubtful = joined([name(one.workload) for one in far if one is not None and one.sure is False])
-    below = [one for one in found[Verdict.PAYS_BELOW] if not _may_never(one)]
-    perhaps = [one for one in found[Verdict.PAYS_BELOW] if _may_never(one)]
-    parts = (
-        (joined([_up_to(one) for one in below]), "pays for {}"),
-        (_everywhere(findings, found[Verdict.PAYS_ALWAYS]), "pays for {}"),
-        (joined([_up_to(one) for one in perhaps]), "may pay for {}"),
-        (names[Verdict.MIXED], "pays for {} at some batches and not at others"),
-        (names[Verdict.NEVER_PAYS], "does not pay for {} at any batch that was measured"),
-        (doubtful, "may or may not pay for {}: the rounds do not agree on it"),
-    )
-    said = [words.format(who) for who, words in parts if who]
-    if not said:
-        return ("Whether speculation pays was not measured.",)
-    return (f"Speculation {said[0]}.", *(f"It {words}." for words in said[1:]))
-
-
-def _everywhere(findings: Findings, found: Sequence[Crossover]) -> str:
-    """Kinds for which it pays at all their batches, and how far those go, which may differ."""
-    largest: dict[int, list[str]] = {}
-    for one in found:
-        sizes = [speed.sequences for speed in findings.speed_ups if speed.workload == one.workload]
-        largest.setdefault(max(sizes, default=0), []).append(name(one.workload))
-    if len(largest) == 1:
-        ((most, names),) = largest.items()
-        return f"{joined(names)} at every batch that was measured, up to {sequences(most)}"
-    each = [f"{one} (up to {sequences(most)})" for most, names in largest.items() for one in names]
-    return f"{joined(each)} at every batch that was measured" if each else ""
-
-
-def _may_never(one: Crossover) -> bool:
-    """Whether it may well lie below a single sequence, where it never pays."""
-    found = one.sequences
-    return found is not None and found.low is None and found.high is not None
-
-
-def _up_to(one: Crossover) -> str:
-    if one.sequences is None:
-        return f"{name(one.workload)} up to some batch (K = {one.draft_length})"
-    at = sequences(round(one.sequences.value))
-    return f"{name(one.workload)} up to about {at} at once (K = {one.draft_length})"
 
 
 def _workload(findings: Findings, workload: str) -> tuple[str, ...]:
@@ -107,78 +64,16 @@ def _workload(findings: Findings, workload: str) -> tuple[str, ...]:
         f"{sequences(first.sequences)}"
         + (f", and {with_bounds(last.measured)} times with {last.sequences}." if last != first else ".")
     ]
+    gains, loses = chosen.surely(findings, workload, best)
+    for verb, sizes in (("gains", gains), ("loses", loses)):
+        if sizes and len(line) > 1:
+            said.append(f"It surely {verb} with {joined([str(size) for size in sizes])} at once.")
     found, far = chosen.crossover(findings, workload, best), chosen.furthest(findings, workload)
-    if found is not None and found.sequences is not None:
-        doubt = ", but the rounds do not agree on it" if found.sure is False else ""
-        said.append(f"Both engines are equally fast at {with_bounds(found.sequences)} sequences{doubt}.")
-    if found is None or far is None or chosen.reach(far)[:2] <= chosen.reach(found)[:2]:
-        return tuple(said)
-    if far.sequences is not None:
-        said.append(
-            f"K = {far.draft_length} gives less but pays up to {with_bounds(far.sequences)} sequences."
-        )
-    elif far.verdict is Verdict.PAYS_ALWAYS:
-        said.append(f"K = {far.draft_length} gives less but pays at every batch that was measured.")
+    if found is not None:
+        said.append(f"By the cost models it {pays_words(found)}.")
+        if far is not None and far.sure is not False and chosen.reach(far)[:2] > chosen.reach(found)[:2]:
+            said.append(f"K = {far.draft_length} gives less but {pays_words(far)}.")
     return tuple(said)
-
-
-def _pools(findings: Findings) -> list[Block]:
-    if not findings.pools:
-        return [Text(("Whether a second pool pays could not be predicted from this measurement.",))]
-    pools = sorted((one for one in findings.pools if one.kept), key=lambda one: one.tpot_s)
-    broken = joined([objective(one.tpot_s) for one in findings.pools if not one.kept])
-    said = []
-    if broken:
-        said.append(
-            f"A promised time per output token of {broken} is kept by no configuration for half of the "
-            "interactive tokens: nothing is recommended for it."
-        )
-    if not pools:
-        return [Text(tuple(said))]
-    for kind in PoolAnswer:
-        at = [one for one in pools if one.answer is kind]
-        if not at:
-            continue
-        which = KIND[kind][0].upper() + KIND[kind][1:]
-        if kind is PoolAnswer.TWO_POOLS:
-            where = joined([f"{objective(one.tpot_s)} ({_margin(one)})" for one in at])
-            said.append(f"{which} are the better choice at a promised time per output token of {where}.")
-        elif len(at) == len(pools) > 1:
-            others = " other" if broken else ""
-            said.append(f"{which} is enough at every{others} promised time per output token below.")
-        else:
-            where = joined([objective(one.tpot_s) for one in at])
-            said.append(f"{which} is enough at a promised time per output token of {where}.")
-    if all(one.answer is not PoolAnswer.TWO_POOLS for one in pools):
-        said.append("A second pool would not pay for itself at any of them.")
-    said += [
-        "The shares are predicted by the cost model for two replicas under this service's own routing: "
-        "1.00 is the best configuration of the row.",
-    ]
-    head = ("promised time per token", *(KIND[kind] for kind in PoolAnswer), "recommended", "margin")
-    rows = tuple(_pool_row(one) for one in pools)
-    words = frozenset({0, len(head) - 2, len(head) - 1})
-    return [Text(tuple(said)), Table("Tokens per second that keep the promise", head, rows, words)]
-
-
-def _pool_row(one: PoolPrediction) -> tuple[str, ...]:
-    best = max((value for value in one.goodput.values() if math.isfinite(value)), default=0.0)
-    shares = [one.goodput.get(kind) for kind in PoolAnswer]
-    return (
-        objective(one.tpot_s),
-        *("none" if value == 0 else share(value / best if value and best else None) for value in shares),
-        KIND[one.answer],
-        _margin(one),
-    )
-
-
-def _margin(one: PoolPrediction) -> str:
-    others = "the best single pool" if one.answer is PoolAnswer.TWO_POOLS else "the next best"
-    if not math.isfinite(one.margin):
-        return f"{others} cannot keep the promise"
-    if abs(one.margin - 1.0) <= TIE:
-        return f"as good as {others}"
-    return f"{number(one.margin)} times {others}"
 
 
 def _settings(findings: Findings) -> list[Block]:
@@ -188,24 +83,29 @@ def _settings(findings: Findings) -> list[Block]:
         blocks.append(
             Table("Policy values", ("field of the policy file", "value", "why"), rows, frozenset({0, 2}))
         )
+        blocks.append(Text((f"All prompts are {mix_words(findings)}.", ONE_POOLS_VALUES)))
+    elif findings.relied:
+        blocks.append(Text(("No policy value follows: no time per token is promised, see --policy.",)))
     else:
-        blocks.append(Text(("No policy value follows from this measurement.",)))
-    if table := findings.recommended_table:
-        rows_of_k = joined([_range(row.first, row.last, row.draft_length) for row in table])
-        text = json.dumps([[row.first, row.last, row.draft_length] for row in table])
-        blocks += [
-            Text(
-                (
-                    "An engine can also switch K by itself, by the number of sequences that it runs.",
-                    f"By this measurement: {rows_of_k}.",
-                    "Paste this line into the engine's speculative_config.",
-                )
-            ),
-            Code(f'"{TABLE_KEY}": {text}'),
-        ]
-    else:
-        blocks.append(Text(("No K table for the engine follows from this measurement.",)))
-    return blocks
+        blocks.append(Text((f"Policy values are {chosen.missing(findings)}.",)))
+    table = findings.recommended_table
+    if not table:
+        return [*blocks, Text((f"A K table for the engine is {chosen.missing(findings)}.",))]
+    rows_of_k = joined([_range(row.first, row.last, row.draft_length) for row in table])
+    text = json.dumps([[row.first, row.last, row.draft_length] for row in table])
+    return [
+        *blocks,
+        Text(
+            (
+                "An engine can also switch K by itself, by the number of sequences that it runs.",
+                f"For all prompts together the cost models say {rows_of_k}; K changes where another brings "
+                f"{WORTH - 1:.0%} more.",
+                "Paste this line into the engine's speculative_config"
+                + ("; as it has one row, that K without a table does the same." if len(table) == 1 else "."),
+            )
+        ),
+        Code(f'"{TABLE_KEY}": {text}'),
+    ]
 
 
 def _range(first: int, last: int, length: int) -> str:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from app.bench.report import chosen
 from app.bench.report.plots import BREAK_EVEN
 from app.report.blocks import Block, Plot, Section, Table, Text
-from app.report.words import NOT_MEASURED, UNKNOWN, count, name, number, share, with_bounds
+from app.report.words import UNKNOWN, count, name, number, share, with_bounds
 from autoscaling.goodput import effective_alpha, leviathan, rule_of_thumb
 from autoscaling.profiling.findings import Findings
 from autoscaling.step_cost import step_s
 from autoscaling.types import Role
+
+CLOSE = 0.1  # of the rate: cost models that are off by a few percent do not tell which is larger
 
 
 def break_even(findings: Findings) -> Section:
@@ -50,7 +52,7 @@ def break_even(findings: Findings) -> Section:
             ),
         ]
     else:
-        blocks.append(Text((f"Break-even acceptance: {NOT_MEASURED}.",)))
+        blocks.append(Text((f"Break-even acceptance: {chosen.missing(findings)}.",)))
     return Section("break-even", "When a draft pays", [*blocks, *formulas(findings)])
 
 
@@ -69,23 +71,32 @@ def _rows(
         line = chosen.line(findings, one.workload, max(survival.tokens_per_step))
         measured = next((speed.measured for speed in line if speed.sequences == one.sequences), None)
         words = "pays" if rate > one.theta else "does not pay"
+        if abs(rate - one.theta) < CLOSE * rate:
+            words = "is about even"
         # Coloured where the speed-up that was measured says the same for sure.
-        if rate > one.theta and measured is not None and (measured.low or 0.0) > 1.0:
+        if words == "pays" and measured is not None and (measured.low or 0.0) > 1.0:
             good.add((len(rows), 5))
-        if rate <= one.theta and measured is not None and (measured.high or 2.0) < 1.0:
+        if words == "does not pay" and measured is not None and (measured.high or 2.0) < 1.0:
             bad.add((len(rows), 5))
         rows.append(
             (
                 name(one.workload),
                 count(one.sequences),
                 count(one.context_tokens),
-                share(one.theta) if one.theta < 1 else f"{share(one.theta)}: none is enough",
+                _needed(one.theta),
                 share(rate),
                 words,
                 with_bounds(measured),
             )
         )
     return tuple(rows), frozenset(good), frozenset(bad)
+
+
+def _needed(theta: float) -> str:
+    """No draft costs less than nothing: below 0 the speculative engine is faster before any is accepted."""
+    if theta <= 0:
+        return "any is enough"
+    return share(theta) if theta < 1 else f"{share(theta)}: none is enough"
 
 
 def formulas(findings: Findings) -> list[Block]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+from app.report.words import NOT_MEASURED
 from autoscaling.profile import MEAN
 from autoscaling.profiling.findings import Crossover, Findings, SpeedUp, Verdict
 
@@ -64,6 +65,21 @@ def reach(found: Crossover) -> tuple[int, float, int]:
     at = 0.0 if found.sequences is None else found.sequences.value
     order = (Verdict.NEVER_PAYS, Verdict.MIXED, Verdict.PAYS_BELOW, Verdict.PAYS_ALWAYS)
     return order.index(found.verdict), at, found.draft_length
+
+
+def surely(findings: Findings, workload: str, draft_length: int) -> tuple[list[int], list[int]]:
+    """The batches at which that K was measured to gain, and to lose, with 95 %."""
+    found = line(findings, workload, draft_length)
+    gains = [one.sequences for one in found if (one.measured.low or 0.0) > 1.0]
+    loses = [one.sequences for one in found if one.measured.high is not None and one.measured.high < 1.0]
+    return gains, loses
+
+
+def missing(findings: Findings) -> str:
+    """Why something is not in the report."""
+    if findings.relied or not findings.fits:
+        return NOT_MEASURED
+    return "not predicted, since a cost model is refused"
 
 
 def batches(findings: Findings) -> tuple[int, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from app.bench.report.chosen import missing
 from app.report.blocks import Block, Code, Section, Table, Text
 from app.report.words import NOT_MEASURED, UNKNOWN, count, ms, name, number, plain_number, with_bounds
 from autoscaling.profiling.findings import Findings, FrontierPoint
@@ -56,7 +57,7 @@ def overheads(findings: Findings) -> Section:
             ),
             Table("Start, stop and room of the engines", columns, rows, frozenset({0, 3})),
         ]
-    latency = NOT_MEASURED if findings.draft_s is None else f"{ms(findings.draft_s)} ms"
+    latency = missing(findings) if findings.draft_s is None else f"{ms(findings.draft_s)} ms"
     blocks.append(Text((f"Making the drafts of one step at the largest K, for one sequence: {latency}.",)))
     return Section("overheads", "Switching drafts off, and moving capacity", blocks, acceptance=False)
 

@@ -10,7 +10,7 @@ from app.bench.report import chosen
 from app.bench.report.plots_cost import draw_frontier, draw_parts, frontier_size, parts, parts_size
 from app.bench.report.synthetic import SYNTHETIC
 from app.report.canvas import GREY, colour, legend, marker, panel, svg
-from app.report.words import name
+from app.report.words import name, too_wide
 from autoscaling.profile import MEAN
 from autoscaling.profiling.findings import Estimate, Findings, Survival
 
@@ -84,12 +84,18 @@ def draw_speed_up(findings: Findings, title: str, figure: Figure) -> None:
             line = chosen.line(findings, workload, length)
             x = [one.sequences for one in line]
             found = chosen.crossover(findings, workload, length)
-            even = None if found is None else found.sequences
+            even = None if found is None or found.sure is False or found.beyond else found.sequences
             label = f"{name(workload)}, K = {length}" + (f", even at {even.value:.1f}" if even else "")
             axes.plot(
                 x, [one.measured.value for one in line], color=colour(at), marker=marker(at), label=label
             )
-            banded = [one for one in line if one.measured.low is not None and one.measured.high is not None]
+            banded = [
+                one
+                for one in line
+                if one.measured.low is not None
+                and one.measured.high is not None
+                and not too_wide(one.measured)
+            ]
             axes.fill_between(
                 [one.sequences for one in banded],
                 [one.measured.low or 0.0 for one in banded],
@@ -104,7 +110,8 @@ def draw_speed_up(findings: Findings, title: str, figure: Figure) -> None:
                 axes.plot(*zip(*modelled, strict=True), color=colour(at), linestyle="--", linewidth=1.2)
             if even is not None:
                 _crossing(axes, even, colour(at))
-        axes.plot([], [], color=GREY, linestyle="--", linewidth=1.2, label="cost model")
+        if any(one.modelled is not None for one in findings.speed_ups):
+            axes.plot([], [], color=GREY, linestyle="--", linewidth=1.2, label="cost model")
         # An interval of two rounds may reach far beyond: the lines are what is read.
         axes.set_ylim(0.0, 1.35 * max(highest))
         batches = chosen.batches(findings)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from app.bench.report import chosen
 from app.bench.report.plots import FRONTIER, PARTS, SPEED_UP
 from app.bench.report.plots_cost import parts
+from app.bench.report.where import CANNOT_BE_TOLD
 from app.report.blocks import Block, Plot, Section, Table, Text
 from app.report.words import NOT_MEASURED, UNKNOWN, count, name, number, objective, percent, with_bounds
 from autoscaling.profiling.findings import Capacity, Crossover, Estimate, Findings, Verdict
@@ -65,10 +66,10 @@ def _side(found: Estimate | None) -> int:
 
 
 def _even(found: Crossover | None) -> str:
-    if found is None:
-        return UNKNOWN
-    if found.sure is False:
-        return "cannot be told"
+    if found is None or found.sure is False:
+        return CANNOT_BE_TOLD
+    if found.beyond:
+        return f"beyond {found.largest}"
     match found.verdict:
         case Verdict.PAYS_ALWAYS:
             return "pays at all"
@@ -118,10 +119,15 @@ def capacity(findings: Findings) -> Section:
                     "and "
                     "the tokens per second that come out of it.",
                     "It is computed by the cost model for the mean of all kinds of prompts.",
+                    "Here every replica is full; the answer on pools is for a stated load, which need not "
+                    "fill them.",
                 )
             ),
             Table("What one replica can sell at a promised time per token", head, rows),
         ]
+    elif not findings.relied:
+        blocks.append(Text((f"What one replica can sell is {chosen.missing(findings)}.",)))
+    if findings.capacities:
         if most := _most(findings):
             blocks.append(Text((f"An engine runs no more sequences at once than it is set to: {most}.",)))
         if any(one.limited_by_kv for one in findings.capacities):
@@ -187,7 +193,7 @@ def losses(findings: Findings) -> Section:
         table = Table("Parts of a speculative step, in plain steps", head, rows)
         blocks += [text, Plot(PARTS, "Each kind of prompts at its best draft length."), table]
     else:
-        blocks.append(Text((f"The parts of a speculative step: {NOT_MEASURED}.",)))
+        blocks.append(Text((f"The parts of a speculative step: {chosen.missing(findings)}.",)))
     return Section("losses", "Where the time goes", [*blocks, _kv(findings)])
 
 

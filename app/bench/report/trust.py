@@ -23,8 +23,8 @@ def trust(findings: Findings) -> Section:
         + (f"{failed:,} failed and are in no average." if failed else "none failed."),
         "Ranges in brackets are 95 % intervals: of times from what differs between the rounds, of tokens per "
         "step from what differs between the cells, of acceptance from the number of drafts.",
-        "The cost model of an engine is fitted to some batches and judged on others that it has not seen: "
-        "it may be off by 15 % there.",
+        "The cost model of an engine is fitted to some batches and judged on them and on others that it has "
+        "not seen: it is refused where it is off by more than 15 % on average on either.",
     ]
     if found.quick:
         said.append("This was a quick measurement: few batches and two kinds of prompts.")

@@ -35,6 +35,7 @@ from autoscaling.profiling.measured import (
     PrefillRun,
     Steps,
 )
+from autoscaling.profiling.notes import notes
 from autoscaling.routing_rules import StepCost
 from autoscaling.step_cost import step_s
 from autoscaling.types import Role
@@ -258,10 +259,10 @@ def sample() -> Findings:
         survivals=survivals(),
         speed_ups=speed_ups(),
         crossovers=(
-            Crossover("chat", 2, Verdict.NEVER_PAYS, None),
-            Crossover("chat", 4, Verdict.NEVER_PAYS, None),
-            Crossover("copy", 2, Verdict.PAYS_BELOW, Estimate(13.8, 12.1, 15.6)),
-            Crossover("copy", 4, Verdict.PAYS_BELOW, Estimate(10.1, 9.2, 11.4)),
+            Crossover("chat", 2, Verdict.NEVER_PAYS, None, largest=16),
+            Crossover("chat", 4, Verdict.NEVER_PAYS, None, largest=16),
+            Crossover("copy", 2, Verdict.PAYS_BELOW, Estimate(13.8, 12.1, 15.6), largest=16),
+            Crossover("copy", 4, Verdict.PAYS_BELOW, Estimate(10.1, 9.2, 11.4), largest=16),
         ),
         break_evens=break_evens(),
         capacities=capacities(),
@@ -336,7 +337,9 @@ def empty() -> Findings:
 def synthetic() -> Findings:
     """The same with acceptance that was prescribed."""
     whole = sample()
-    return replace(whole, measurement=replace(whole.measurement, synthetic_acceptance=True))
+    made = replace(whole.measurement, synthetic_acceptance=True)
+    said = tuple(notes(made, whole.survivals, whole.fits))
+    return replace(whole, measurement=made, notes=said + whole.notes)
 
 
 def renamed(name: str) -> Findings:

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from app.bench.made import UNFINISHED
 from app.bench.outcome import NothingFoundError, Outcome, conclude, default_objectives
-from app.bench.summary import crossovers_words, fit_words, pools_words, render
+from app.bench.summary import fit_words, pools_words, render
 from autoscaling.profile import read_profile
-from autoscaling.profiling.findings import Crossover, Estimate, PoolAnswer, PoolPrediction, Verdict
+from autoscaling.profiling.findings import PoolAnswer, PoolPrediction
 from autoscaling.types import Role, Tier
 from tests.app.bench.findings_sample import measurement, sample, synthetic
 
@@ -87,14 +88,49 @@ def test_synthetic_acceptance_is_said_first():
     """It is not the drafter's."""
     found = Outcome(synthetic(), FOLDER, FOLDER / "profile.json")
 
-    assert "acceptance was prescribed (synthetic)" in text_of(found).splitlines()[0]
+    assert "acceptance was prescribed (synthetic)" in text_of(found).partition("answer")[0]
     assert found.document()["syntheticAcceptance"]
 
 
 def test_the_terminal_says_how_to_use_the_profile():
-    """And where the report is."""
-    assert "profile   out/profile.json  (twinpool serve --profile out/profile.json)" in text_of(outcome())
+    """As a command that can be pasted, and where the report is."""
+    spaced = Outcome(sample(), FOLDER, Path("my out/profile.json"))
+
+    assert "          twinpool serve --profile out/profile.json" in text_of(outcome())
+    assert "          twinpool serve --profile 'my out/profile.json'" in text_of(spaced)
+    assert "next      set the policy values above" in text_of(outcome())
     assert "report    out/report.html" in text_of(outcome())
+
+
+def test_the_terminal_has_the_headline_of_the_report():
+    """And what was measured for sure, then every K."""
+    found = text_of(outcome())
+
+    assert "answer    For copy (K = 4) speculation pays up to about 10 sequences at once" in found
+    assert "measured  chat (K = 2) loses with 4, 8 and 16 at once" in found
+    assert "by K      copy, K = 2: pays up to about 14 sequences at once (12 to 16)" in found
+    assert "chat, K = 2 and 4: does not pay at any batch that was measured, up to 16 sequences" in found
+
+
+def test_of_a_refused_fit_the_terminal_tells_what_was_measured():
+    """No K, and no serving with such a profile; what to do next instead."""
+    made = replace(sample().measurement, quick=True)
+    found = text_of(outcome(fits=refused(), crossovers=(), pools=(), measurement=made))
+
+    assert "answer    Up to which batch speculation pays cannot be told: the cost model of the plain" in found
+    assert "by K" not in found
+    assert "next      twinpool bench --quick --rounds 8, with nothing else on the machine" in found
+    assert "would take the limit of the speculative pool from it, and nothing else" in found
+
+
+def test_what_disturbed_or_ended_a_refused_measurement_is_mended_first():
+    """Other processes, then an end before its time."""
+    made = replace(sample().measurement, machine={"cores": "2"}, others_cores=(1.0, 1.0))
+    cut = replace(made, others_cores=(), cut=(UNFINISHED,))
+
+    assert "stop the other processes" in text_of(outcome(fits=refused(), measurement=made))
+    assert "measure again, to the end" in text_of(outcome(fits=refused(), measurement=cut))
+    assert "for narrower intervals" in text_of(outcome(measurement=cut))
 
 
 def test_what_was_left_out_is_told():
@@ -114,23 +150,6 @@ def test_a_refused_fit_says_why():
     )
 
 
-def test_kinds_and_lengths_with_one_outcome_share_a_line():
-    """So the answer fits on one screen with eight kinds of prompts, too."""
-    found = [
-        Crossover("chat", 2, Verdict.PAYS_BELOW, Estimate(4.04, 3.0, None)),
-        Crossover("chat", 4, Verdict.NEVER_PAYS, None),
-        *(Crossover(name, k, Verdict.PAYS_ALWAYS, None) for name in ("code", "copy") for k in (2, 4)),
-        Crossover("mean", 2, Verdict.MIXED, None),
-    ]
-
-    assert [
-        "chat, K = 2: below 4.0 (3.0 to ?) sequences",
-        "chat, K = 4: at no batch that was measured",
-        "code, copy, K = 2, 4: at every batch that was measured",
-        "mean, K = 2: at some batches and not at others; see the report",
-    ] == list(crossovers_words(found))
-
-
 def test_neighbouring_objectives_with_one_answer_share_a_line():
     """Margins from the least to the largest; none without a rival."""
     two, plain = PoolAnswer.TWO_POOLS, PoolAnswer.ONE_PLAIN
@@ -144,5 +163,8 @@ def test_neighbouring_objectives_with_one_answer_share_a_line():
     assert [
         "20 ms per token: one plain pool",
         "30 to 40 ms per token: two pools, 1.10 to 1.30 times the next best",
-        "50 ms per token: one plain pool, 1.00 times the next best",
+        "50 ms per token: one plain pool, as good as the next best within 5%",
     ] == list(pools_words(found))
+    assert ["20 ms per token: no pools have half of the interactive tokens in time"] == list(
+        pools_words([replace(found[0], in_time=0.4)])
+    )

@@ -25,6 +25,14 @@ def clock() -> Clock:
     return Clock()
 
 
+def counted(showing: Showing, clock: Clock, took_s: float, expected_s: float) -> None:
+    """Three parts done, alike, the time after the second."""
+    showing.done(expected_s / 3)
+    showing.done(expected_s / 3)
+    clock.now += took_s
+    showing.done(expected_s / 3)
+
+
 @pytest.fixture
 def console() -> Console:
     """No terminal."""
@@ -46,8 +54,7 @@ def test_the_time_left_follows_what_the_done_parts_took(console: Console, clock:
     with console.capture() as capture, Showing(console, clock) as showing:
         showing.expect(100.0)
         showing.say("starting")
-        clock.now += 50.0
-        showing.done(25.0)
+        counted(showing, clock, 50.0, 25.0)
         clock.now += 70.0
         showing.say("more")
         clock.now += 200.0
@@ -58,27 +65,83 @@ def test_the_time_left_follows_what_the_done_parts_took(console: Console, clock:
     ]
 
 
-def test_nothing_is_said_of_the_time_before_a_part_is_done(console: Console, clock: Clock) -> None:
-    """A guess that no part has confirmed is none."""
+def test_nothing_is_said_of_the_time_before_three_parts_are_done(console: Console, clock: Clock) -> None:
+    """A guess by one small batch, or by none, is off by a factor of ten."""
     with console.capture() as capture, Showing(console, clock) as showing:
         showing.expect(100.0)
-        clock.now += 40.0
         showing.say("starting [the engines]")
+        for _ in range(3):
+            clock.now += 16.0
+            showing.done(1.0)
 
-    assert "starting [the engines]" == capture.get().strip()
+    assert [
+        "starting [the engines]",
+        "starting [the engines]",
+        "starting [the engines]",
+        "26 min left  starting [the engines]",
+    ] == [line.strip() for line in capture.get().splitlines()]
 
 
 def test_a_start_says_nothing_of_the_pace(console: Console, clock: Clock) -> None:
-    """It took 2 s instead of 45 s; the rest, half done after 60 s, still needs 60 s."""
+    """It took 2 s instead of 45 s; the rest, half done after 60 s, needs 60 s more, and another start 45."""
     with console.capture() as capture, Showing(console, clock) as showing:
-        showing.expect(145.0)
+        showing.expect(100.0, 90.0)
         clock.now += 2.0
         showing.started(45.0)
         showing.say("round 1 of 2")
-        clock.now += 60.0
-        showing.done(50.0)
+        counted(showing, clock, 60.0, 50.0)
+        clock.now += 45.0
+        showing.started(45.0)
 
-    assert ["", "60 s left  round 1 of 2"] == [line.strip() for line in capture.get().splitlines()]
+    assert ["", "2 min left  round 1 of 2", "60 s left  round 1 of 2"] == [
+        line.strip() for line in capture.get().splitlines()
+    ]
+
+
+def test_no_more_is_left_than_the_budget_allows(console: Console, clock: Clock) -> None:
+    """Three times as slow as expected: rounds will be left out, but the first two are made anyway."""
+    with console.capture() as capture, Showing(console, clock) as showing:
+        showing.expect(200.0)
+        showing.within(240.0, 60.0)
+        showing.say("round 1")
+        counted(showing, clock, 60.0, 20.0)
+        clock.now += 15.0
+        showing.within(100.0, 60.0)
+        showing.say("round 2")
+
+    assert ["round 1", "3 min left  round 1", "2 min left  round 2"] == [
+        line.strip() for line in capture.get().splitlines()
+    ]
+
+
+def test_what_will_not_be_done_is_not_counted_as_done(console: Console, clock: Clock) -> None:
+    """Else a cell without room, done in no time, would make the others look fast."""
+    with console.capture() as capture, Showing(console, clock) as showing:
+        showing.expect(120.0)
+        showing.say("round 1")
+        counted(showing, clock, 50.0, 50.0)
+        clock.now += 15.0
+        showing.drop(20.0)
+
+    assert ["round 1", "70 s left  round 1", "35 s left  round 1"] == [
+        line.strip() for line in capture.get().splitlines()
+    ]
+
+
+def test_a_start_is_told_with_its_time(console: Console, clock: Clock) -> None:
+    """And with what is usual; the next status has none."""
+    with console.capture() as capture, Showing(console, clock) as showing:
+        showing.wait("starting the engines", "the embedded model takes about 45 s")
+        clock.now += 31.0
+        showing.started(45.0)
+        clock.now += 15.0
+        showing.say("warming up")
+
+    assert [
+        "starting the engines: 0 s, the embedded model takes about 45 s",
+        "starting the engines: 31 s, the embedded model takes about 45 s",
+        "warming up",
+    ] == [line.strip() for line in capture.get().splitlines()]
 
 
 def test_a_note_stays(console: Console, clock: Clock) -> None:
@@ -95,8 +158,7 @@ def test_on_a_terminal_it_is_a_bar(clock: Clock) -> None:
     console = Console(width=100, color_system=None, force_terminal=True)
     with console.capture() as capture, Showing(console, clock) as showing:
         showing.expect(100.0)
-        clock.now += 30.0
-        showing.done(25.0)
+        counted(showing, clock, 30.0, 25.0)
         showing.say("round 1 of 2")
 
     assert "90 s left" not in capture.get()

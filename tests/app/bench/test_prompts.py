@@ -365,6 +365,17 @@ def test_of_many_bad_lines_ten_are_named_and_the_others_counted(tmp_path: Path) 
     assert ["and 3 more lines"] == lines[10:]
 
 
+def test_more_classes_than_a_profile_holds_are_refused(tmp_path: Path) -> None:
+    """With the file, how many there are and how many there may be; 99 are taken."""
+    lines = [{"prompt": f"text {number}", "class": f"kind-{number}"} for number in range(100)]
+    path = write(tmp_path / "p.jsonl", *lines)
+    words = rf"^{path}: 100 classes, a profile holds at most 99: give fewer, wider ones$"
+    with pytest.raises(PromptsError, match=words):
+        read_prompts(path, quiet)
+
+    assert 99 == len(read_prompts(write(tmp_path / "q.jsonl", *lines[:99]), quiet))
+
+
 @pytest.mark.parametrize("content", ["", "\n \n\r\n"])
 def test_a_file_without_a_prompt_is_refused(tmp_path: Path, content: str) -> None:
     """Empty, or nothing but empty lines."""

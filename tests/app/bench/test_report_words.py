@@ -37,7 +37,10 @@ def test_what_is_unknown_is_a_dash(shown: object, value: float | None) -> None:
         (None, "-"),
         (Estimate(1.5), "1.50"),
         (Estimate(1.5, 1.2, 1.8), "1.50 (1.20 to 1.80)"),
-        (Estimate(1.5, 1.2), "1.50 (1.20 to -)"),
+        (Estimate(1.5, 1.2), "1.50 (at least 1.20)"),
+        (Estimate(1.5, None, 1.8), "1.50 (at most 1.80)"),
+        (Estimate(1.7, 0.01, 285.0), "1.70 (too few rounds)"),
+        (Estimate(0.1, 0.0, 0.4), "0.10 (0.00 to 0.40)"),
     ],
 )
 def test_an_interval_follows_its_value(found: Estimate | None, expected: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 
 import psutil
@@ -15,7 +16,7 @@ from app.bench.made import UNFINISHED, fingerprint
 from app.bench.plan import QUICK, Plan
 from app.bench.progress import Showing
 from app.bench.prompts import for_workloads
-from app.bench.run import measured
+from app.bench.run import _share, measured
 from autoscaling.profiling.measured import Fingerprint, Measurement
 from autoscaling.types import Capabilities, Role
 from deployments.local_config import default_settings
@@ -139,6 +140,28 @@ async def test_one_engine_that_does_not_start_takes_the_other_with_it(tmp_path):
     assert [] == psutil.Process().children(recursive=True)
 
 
+async def test_a_signal_while_one_engine_still_starts_ends_the_other(tmp_path, monkeypatch):
+    """It serves already, and nobody has it yet."""
+    serves, start = asyncio.Event(), EngineProcess.start
+
+    async def only_one(given, *others):
+        if given.role is Role.PLAIN:
+            await asyncio.Event().wait()
+        engine = await start(given, *others)
+        serves.set()
+        return engine
+
+    monkeypatch.setattr(EngineProcess, "start", only_one)
+    measuring = asyncio.create_task(measured(simulated(tmp_path), silent()))
+    await serves.wait()
+    assert psutil.Process().children(recursive=True)
+    measuring.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await measuring
+
+    assert [] == psutil.Process().children(recursive=True)
+
+
 async def test_each_k_has_an_engine_of_its_own_where_it_is_fixed(tmp_path):
     """K = 0 then is left out and told; the facts are those of both engines, with a start and a stop each."""
     asked = simulated(tmp_path, answer_tokens=8)
@@ -154,8 +177,20 @@ async def test_each_k_has_an_engine_of_its_own_where_it_is_fixed(tmp_path):
     assert {*Role} == {one.role for one in found.engines}
     assert all(one.start_s is not None and one.stop_s is not None for one in found.engines)
     assert 4 == found.fingerprint.draft_length_max
+    assert 1 == len(found.others_cores)
     assert not found.synthetic_acceptance
     assert [] == psutil.Process().children(recursive=True)
+
+
+async def test_the_time_is_shared_by_the_starts(tmp_path):
+    """Two K, each with an engine of its own: the rounds of both together keep to the time."""
+    asked = simulated(tmp_path, answer_tokens=8, rounds=4, budget_s=0.001)
+    halves = [_share(asked).budget_s, _share(replace(asked, live=True)).budget_s]
+    found = await measured(asked, silent())
+
+    assert [0.0005, 0.001] == halves
+    assert "2 of 4 rounds: no time was left" in found.cut
+    assert 1 == found.cut.count("2 of 4 rounds: no time was left")
 
 
 async def test_whole_rounds_are_kept_in_case_an_engine_dies(tmp_path):
@@ -169,6 +204,16 @@ async def test_whole_rounds_are_kept_in_case_an_engine_dies(tmp_path):
     assert all(UNFINISHED in one.cut for one in kept)
     assert UNFINISHED not in whole.cut
     assert all({*Role} == {facts.role for facts in one.engines} for one in kept)
+
+
+async def test_k_cannot_change_in_an_engine_that_has_one_for_life(tmp_path):
+    """Every K would be measured as the largest: it ends before any round, and no process is left."""
+    asked = replace(simulated(tmp_path), live=True)
+    words = r"cannot change K while it runs, so every K would be measured as 4: measure with --no-live-k"
+    with pytest.raises(BenchEngineError, match=words):
+        await measured(asked, silent())
+
+    assert [] == psutil.Process().children(recursive=True)
 
 
 async def test_an_engine_that_is_not_back_after_a_move_costs_only_the_moves_time(tmp_path, monkeypatch):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from app.bench.alone import this_folder
 from app.bench.store import (
     StoreError,
     new_folder,
@@ -74,6 +76,67 @@ def test_a_measurement_is_never_replaced(tmp_path: Path) -> None:
     ):
         prepare_folder(base, anew=True)
     prepare_folder(base, anew=False)
+
+
+def test_a_measurement_that_broke_off_early_is_told_as_one(tmp_path: Path) -> None:
+    """There are logs of engines, and no measurement: nothing can be concluded from it."""
+    (tmp_path / "engine-plain.log").touch()
+    words = (
+        r"measurement\.json: not there: the measurement broke off before its second round was over: measure"
+    )
+    with pytest.raises(StoreError, match=words):
+        read_measurement(tmp_path)
+
+
+def test_a_measurement_that_goes_on_is_told_as_one(tmp_path: Path) -> None:
+    """It has nothing yet to conclude from."""
+    (tmp_path / "engine-plain.log").touch()
+    words = "it is written after the second round of the measurement that goes on"
+    with this_folder(tmp_path, measures=True), pytest.raises(StoreError, match=words):
+        read_measurement(tmp_path)
+
+
+def test_what_others_used_is_unknown_in_an_older_file(tmp_path: Path) -> None:
+    """The version is the same; what is there comes back."""
+    path = write_measurement(tmp_path, replace(measurement(), others_cores=(0.25, 1.5)))
+    assert (0.25, 1.5) == read_measurement(path).others_cores
+
+    older = json.loads(path.read_text())
+    del older["others_cores"]
+    path.write_text(json.dumps(older))
+    assert () == read_measurement(path).others_cores
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "words"),
+    [
+        (("runs", 0, "tpot_s"), "x", r"Expected `float \| null`, got `str` - at `\$\.runs\[0\]\.tpot_s`"),
+        (("runs", 3, "tpot_s"), -0.5, r"Expected at least 0, got -0\.5 - at `\$\.runs\[3\]\.tpot_s`"),
+        (("prefills", 1, "prompt_tokens"), -7, r"at least 0, got -7 - at `\$\.prefills\[1\]\.prompt_tokens`"),
+        (("runs", 0, "cell", "sequences"), 0, r"at least 1, got 0 - at `\$\.runs\[0\]\.cell\.sequences`"),
+        (("runs", 2, "failed"), None, r"Object missing required field `failed` - at `\$\.runs\[2\]`"),
+    ],
+)
+def test_a_measurement_that_was_edited_by_hand(
+    place: tuple[str | int, ...], value: object, words: str, tmp_path: Path
+) -> None:
+    """A wrong type, a number that cannot be measured and a missing field are told with their place."""
+    path = write_measurement(tmp_path, measurement())
+    edited = json.loads(path.read_text())
+    *inner, last = place
+    part = edited
+    for name in inner:
+        part = part[name]
+    if value is None:
+        del part[last]
+    else:
+        part[last] = value
+    path.write_text(json.dumps(edited))
+
+    with pytest.raises(
+        StoreError, match=rf"measurement\.json: no measurement: .*{words}: name a measurement"
+    ):
+        read_measurement(tmp_path)
 
 
 @pytest.mark.parametrize(

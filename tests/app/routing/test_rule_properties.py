@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from app.candidates import Candidate
 from app.routing.ask import Ask
+from app.routing.judge import _is_kept_for_nobody
 from app.routing.predict import predict, stay_s
 from app.routing.route import Decision, Refusal, decide, refusal_of, route_of
-from app.routing.rule import choose_pool
+from app.routing.rule import SLOWED, choose_pool
 from app.routing.verdicts import PASSING, Verdict
 from app.routing.views import PoolView
 from autoscaling.route_reasons import RouteReason
@@ -119,17 +120,23 @@ def test_interactive_waits_only_where_no_pool_keeps_its_objective(
 def test_interactive_is_sent_only_where_it_is_in_time(
     ask: Ask, candidates: tuple[Candidate, ...], rules: RoutingRules, tried: frozenset[str], seed: int
 ) -> None:
-    """Whatever replica is drawn, while there are two pools and the speculative one has a cost model."""
+    """Whatever replica is drawn, while there are two pools and the speculative one has a cost model.
+
+    At home a time per token that is kept for nobody turns nobody away.
+    """
     ask = replace(ask, tier=Tier.INTERACTIVE, pin=None)
     decision = made(ask, candidates, rules, tried, seed)
     route, replica = route_of(decision), decision.replica
     if route is None or replica is None or not decision.views[Role.SPECULATIVE].able:
         return
-    if route.pool is Role.SPECULATIVE and Role.SPECULATIVE not in rules.costs:
+    at_home, objective = route.pool is Role.SPECULATIVE, rules.tiers[Tier.INTERACTIVE]
+    if at_home and Role.SPECULATIVE not in rules.costs:
         return
+    if at_home and _is_kept_for_nobody(Role.SPECULATIVE, objective, ask, rules):
+        objective = replace(objective, tpot_s=None)
     prediction = predict(route.pool, replica.taken.load + ask.sequences, ask, rules)
 
-    assert prediction.miss(rules.tiers[Tier.INTERACTIVE]) is None
+    assert prediction.miss(objective, at_home=at_home) is None
 
 
 @settings(deadline=None)
@@ -137,7 +144,7 @@ def test_interactive_is_sent_only_where_it_is_in_time(
 def test_backfill_hurts_nobody(
     ask: Ask, candidates: tuple[Candidate, ...], rules: RoutingRules, tried: frozenset[str], seed: int
 ) -> None:
-    """Plain has no room, the interactive time per token holds with the reserve filled, the stay is short."""
+    """Plain has no room or is slower; with the reserve filled the objective holds; the stay is short."""
     ask = replace(ask, tier=Tier.BATCH, pin=None)
     decision = made(ask, candidates, rules, tried, seed)
     route, replica = route_of(decision), decision.replica
@@ -145,7 +152,14 @@ def test_backfill_hurts_nobody(
         return
     load = replica.taken.load + ask.sequences
     assert rules.backfill
-    assert with_room(decision.views[Role.PLAIN], ask, 0) == []
+    if with_room(decision.views[Role.PLAIN], ask, 0):
+        plain, guest = (decision.choice.judged[role].prediction for role in (Role.PLAIN, Role.SPECULATIVE))
+        assert set(Role) == set(rules.costs)
+        assert plain.tpot_s is not None
+        assert plain.best_tpot_s is not None
+        assert guest.tpot_s is not None
+        assert plain.tpot_s > max(guest.tpot_s, SLOWED * plain.best_tpot_s)
+        assert decision.choice.verdicts[Role.PLAIN] is Verdict.SLOWER
     stay = stay_s(Role.SPECULATIVE, predict(Role.SPECULATIVE, load, ask, rules), ask, rules)
     assert stay is not None
     assert stay <= rules.backfill_residence_s
@@ -194,10 +208,21 @@ def test_an_objective_that_nobody_can_keep_makes_nobody_wait(
 def test_an_idle_replica_makes_no_interactive_request_wait(
     ask: Ask, candidates: tuple[Candidate, ...], rules: RoutingRules, tried: frozenset[str], seed: int
 ) -> None:
-    """Nothing better can come of waiting, whatever was measured."""
+    """Nothing better can come of waiting, unless idle it misses the objective that the other pool keeps."""
     ask = replace(ask, tier=Tier.INTERACTIVE, pin=None)
     decision = made(ask, candidates, rules, tried, seed)
-    idle = [one for view in decision.views.values() for one in view.open if one.load == 0 and one.free > 0]
+    objective, both = rules.tiers[Tier.INTERACTIVE], set(Role) == set(rules.costs)
+
+    def kept(role: Role) -> bool:
+        return predict(role, ask.sequences, ask, rules).miss(objective, strict=True) is None
+
+    idle = [
+        one
+        for role, view in decision.views.items()
+        for one in view.open
+        if one.load == 0 and one.free > 0
+        if not (both and decision.views[role.other].able and kept(role.other) and not kept(role))
+    ]
 
     assert idle == [] or decision.choice.option is not None
 

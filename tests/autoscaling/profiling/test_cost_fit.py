@@ -245,7 +245,7 @@ def test_held_out_cells_only_judge() -> None:
     assert not bad.accepted
     assert bad.refused_because is not None
     assert bad.refused_because.startswith(
-        "predicted steps of 2, 8 sequences, which the fit has not seen, are 75% off those measured, "
+        "predicted steps of 2, 8 sequences, which the fit has not seen, are 75.0% off on average, "
         "more than 15%"
     )
 
@@ -257,8 +257,8 @@ def test_a_bad_measurement_is_refused_in_words() -> None:
     assert not found.accepted
     assert found.error > 0.15
     assert found.refused_because == (
-        f"predicted steps are {found.error:.0%} off those measured, more than 15%: "
-        "measure more rounds, with nothing else on the machine"
+        f"predicted steps of the batches that were fitted are {found.error:.1%} off on average, more than "
+        "15%: measure more rounds, with nothing else on the machine"
     )
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from autoscaling.goodput import Crossing, crossover
 from autoscaling.profiling.cost_fit import fit
-from autoscaling.profiling.crossings import _crossover, crossings, doubted, largest_asked
+from autoscaling.profiling.crossings import _crossover, beside_measured, crossings, largest_asked
 from autoscaling.profiling.findings import Crossover, Estimate, SpeedUp, Verdict
 from autoscaling.profiling.gains import drafting_by_length, gains_of
 from autoscaling.profiling.measured import Measurement
@@ -116,7 +116,7 @@ def test_without_a_single_crossover_the_verdict_says_so(
     truth = Truth(PLAIN, speculative, {"chat": Kind(survival)})
     sure = None if verdict is Verdict.MIXED else True
 
-    assert Crossover("chat", 4, verdict, None, sure) == found_in(measured(truth, lengths=(0, 4)))
+    assert Crossover("chat", 4, verdict, None, sure, 16) == found_in(measured(truth, lengths=(0, 4)))
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_a_verdict_is_sure_when_the_draws_share_it(
     verdict: Verdict, ends: list[float], sure: bool | None
 ) -> None:
     """With 95 %, over the batches that were measured; without draws it is not known."""
-    assert Crossover("chat", 4, verdict, None, sure) == _crossover("chat", 4, Crossing(verdict), ends, 16)
+    assert Crossover("chat", 4, verdict, None, sure, 16) == _crossover("chat", 4, Crossing(verdict), ends, 16)
 
 
 def speed_up(sequences: int, low: float, high: float, length: int = 4, workload: str = "chat") -> SpeedUp:
@@ -153,15 +153,47 @@ def speed_up(sequences: int, low: float, high: float, length: int = 4, workload:
 )
 def test_a_measured_batch_that_says_otherwise_makes_it_doubtful(found: Crossover, against: SpeedUp) -> None:
     """With 95 %; of the same kind of prompts and K, and on the wrong side of the crossover."""
-    assert replace(found, sure=False) == doubted(found, [against])
-    assert found == doubted(found, [])
-    assert found == doubted(found, [replace(against, workload="copy"), replace(against, draft_length=2)])
-    assert found == doubted(found, [replace(against, measured=Estimate(1.0, 0.9, 1.1))])
+    others = [replace(against, workload="copy"), replace(against, draft_length=2)]
+    wide = replace(against, measured=Estimate(1.0, 0.9, 1.1))
+
+    assert beside_measured(found, [against]).sure is False
+    assert found == beside_measured(found, [])
+    assert found == beside_measured(found, others)
+    assert replace(found, only=True) == beside_measured(found, [wide])
+
+
+def test_batches_that_surely_gain_are_kept_beside_the_verdict() -> None:
+    """With 95 %, of these prompts and K; and that no other batch was measured."""
+    found = Crossover("chat", 4, Verdict.PAYS_ALWAYS, None, True, 16)
+    two = [speed_up(1, 1.2, 1.4), speed_up(4, 0.9, 1.4), speed_up(2, 1.2, 1.4, workload="copy")]
+
+    assert replace(found, gains=(1,)) == beside_measured(found, two)
+    assert replace(found, gains=(1,), only=True) == beside_measured(found, two[:1])
+
+
+@pytest.mark.parametrize(
+    ("found", "value", "sure"),
+    [
+        (Crossover("chat", 4, Verdict.PAYS_ALWAYS, None, True, 16), 0.95, False),
+        (Crossover("chat", 4, Verdict.PAYS_ALWAYS, None, True, 16), 1.05, True),
+        (Crossover("chat", 4, Verdict.NEVER_PAYS, None, True, 16), 1.05, False),
+        (Crossover("chat", 4, Verdict.NEVER_PAYS, None, True, 16), 0.95, True),
+        (Crossover("chat", 4, Verdict.PAYS_BELOW, Estimate(26.9, 9.0), True, 16), 0.95, False),
+        (Crossover("chat", 4, Verdict.PAYS_BELOW, Estimate(8.0, 6.0, 12.0), True, 16), 0.95, True),
+    ],
+)
+def test_what_is_said_of_every_batch_is_contradicted_by_any(
+    found: Crossover, value: float, sure: bool
+) -> None:
+    """`At every batch that was measured` is not said beside a batch that lost, however wide its interval."""
+    measured_at_4 = SpeedUp("chat", 4, 4, Estimate(value, value - 0.3, value + 0.3), None)
+
+    assert sure is beside_measured(found, [measured_at_4]).sure
 
 
 def test_a_crossover_without_any_bound_is_not_sure() -> None:
     """Draws that lie below all batches and draws beyond them: nothing is known of where it is."""
-    assert replace(Crossover("chat", 4, Verdict.PAYS_BELOW, Estimate(5.0), None), sure=False) == _crossover(
+    assert Crossover("chat", 4, Verdict.PAYS_BELOW, Estimate(5.0), sure=False, largest=16) == _crossover(
         "chat", 4, Crossing(Verdict.PAYS_BELOW, 5.0), [0.0] * 60 + [4.0] * 60 + [inf] * 60, 16
     )
 

@@ -143,10 +143,10 @@ def test_the_limits_in_numbers() -> None:
     assert {"spec.pools.speculative.limits.softInflight": 3, "spec.pools.plain.limits.softInflight": 40} == {
         path: one.value for path, one in found.items()
     }
-    assert "3 sequences keep 20 ms per token of interactive" == (
+    assert "3 sequences keep 20 ms per token of interactive, on average over all prompts" == (
         found["spec.pools.speculative.limits.softInflight"].because
     )
-    assert "40 sequences keep 60 ms per token of standard" == (
+    assert "40 sequences keep 60 ms per token of standard, on average over all prompts" == (
         found["spec.pools.plain.limits.softInflight"].because
     )
 
@@ -192,10 +192,20 @@ def test_a_reserve_stays_below_a_small_limit(objective: float, limit: int, reser
     assert reserve == (None if kept is None else kept.value)
 
 
+def test_batch_sets_the_limit_of_the_plain_pool_where_standard_has_no_promise() -> None:
+    """As in a running service; beside a promise of standard that of batch is not asked."""
+    path = "spec.pools.plain.limits.softInflight"
+    alone = values({Tier.BATCH: 0.060})
+    both = values({Tier.BATCH: 0.050, Tier.STANDARD: 0.060})
+
+    assert [40, 40] == [alone[path].value, both[path].value]
+    assert "40 sequences keep 60 ms per token of batch, on average over all prompts" == alone[path].because
+    assert "40 sequences keep 60 ms per token of standard, on average over all prompts" == both[path].because
+
+
 def test_nothing_follows_without_a_promise_or_a_fit() -> None:
     """No objective, and a fit that is not relied on."""
     assert {} == values({})
-    assert {} == values({Tier.BATCH: 1.0})
     assert {} == values({Tier.INTERACTIVE: 0.05, Tier.STANDARD: 0.05}, fits(accepted=False))
 
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from autoscaling.profiling.findings import PoolAnswer
 from autoscaling.profiling.gains import NO_DRAFTS, Gain
-from autoscaling.profiling.homes import SPREAD, Engine, Load, batch_tokens_per_s, home, plain_engine
+from autoscaling.profiling.homes import SPREAD, Engine, batch_tokens_per_s, home, plain_engine
+from autoscaling.profiling.load import Load
 from autoscaling.profiling.two_pools import (
     GRID_S,
     predict,
