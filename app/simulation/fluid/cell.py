@@ -13,7 +13,7 @@ from app.simulation.fluid.crowd import Crowd
 from app.simulation.fluid.ends import Ends
 from app.simulation.fluid.load import Flow, Numbers
 from app.simulation.fluid.pace import Busy, Pace, Stepping
-from app.simulation.fluid.uneven import LATELY_S, NO_GUESTS, Guests, Lately, Uneven
+from app.simulation.fluid.uneven import LATELY_S, Lately, Uneven, hidden_share
 
 FAR = 0.05  # a tick whose pace comes out by more than this share off what was foreseen is done again
 AGAIN = 3  # times at most
@@ -24,6 +24,7 @@ _ALIKE = (  # in both parts of a cell
     "uneven",
     "_context",
     "_drafting",
+    "_hidden",
     "_prompt",
     "_backlog",
     "_first_s",
@@ -48,6 +49,7 @@ class Nature:
         # Tokens that those in flight have so far.
         self.ages = np.array([flow.answers.mean_in_flight / 2 for flow in flows])
         self.drafting = np.array([stepping.drafting(one) for one in acceptances])
+        self.hidden = np.array([hidden_share(flow.answers) for flow in flows])
 
 
 class Cell:
@@ -75,6 +77,7 @@ class Cell:
         self._entering_per_s = self._backlog = self._first_s = 0.0  # per replica
         self._context = nature.stepping.context_tokens
         self._drafting = float(nature.drafting.mean())
+        self._hidden = float(nature.hidden.mean())
         self._lately = Lately()
         self._stay = 0.0  # of those that run: still there when the tick ends, if nobody began to
         self.pace: Pace = self._paced(0.0, 0.0, 0.0, 1.0)
@@ -97,7 +100,10 @@ class Cell:
             prompts = np.divide(self._prompts, there, np.zeros_like(there), where=there > 0)
             self._context = float(self._running @ (prompts + self._nature.ages)) / running
             self._drafting = float(self._running @ self._nature.drafting) / running
-        self.uneven = self._lately.uneven(self._nature.crowd, self.replicas, self.pace.steady, self.limit)
+            self._hidden = float(self._running @ self._nature.hidden) / running
+        self.uneven = self._lately.uneven(
+            self._nature.crowd, self.replicas, self.pace.steady, self.limit, self._hidden
+        )
         waiting = float(self._waiting.sum())
         self._look(self._paced(float(self._running.sum()), waiting, self._entering_per_s, seconds), seconds)
         self.left = self._stay + waiting
@@ -110,7 +116,6 @@ class Cell:
         coming: Numbers,
         prompts: Numbers,
         square: float,
-        guests: Guests = NO_GUESTS,
     ) -> Numbers:
         """Pass a tick in which sequences come evenly, by flow; those that end, by flow.
 
@@ -149,9 +154,7 @@ class Cell:
         newest = -math.expm1(-seconds / LATELY_S)
         self._entering_per_s += newest * (float(entering.sum()) / replicas / seconds - self._entering_per_s)
         self._backlog, self._first_s = pace.backlog, pace.first_s
-        self._lately = self._lately.then(
-            seconds, total / replicas, guests.of(replicas), self.total / replicas
-        )
+        self._lately = self._lately.then(seconds, total / replicas, self.total / replicas)
         return gone
 
     def looks(self, seconds: float) -> float:

@@ -28,15 +28,11 @@ class Of(IntEnum):
     UNEVEN_LUMPS = 8
     RANDOM = 9
     BLIND = 10
-    BURST = 11
-    BURST_S = 12
-    LEAVING_PER_S = 13
-    AT_HOME = 14
-    AS_GUEST = 15
-    BEFORE_S = 16  # until the first token, without the own prompt and chance
-    TOKEN_S = 17
-    CHANCE_S = 18
-    FIRST_S = 19  # mean of all of it
+    LEAVING_PER_S = 11
+    BEFORE_S = 12  # until the first token, without the own prompt and chance
+    TOKEN_S = 13
+    CHANCE_S = 14
+    FIRST_S = 15  # mean of all of it
 
 
 def row_of(pace: Pace, clock: float = 0.0) -> tuple[float, ...]:
@@ -53,11 +49,7 @@ def row_of(pace: Pace, clock: float = 0.0) -> tuple[float, ...]:
         pace.uneven_lumps,
         pace.random,
         pace.blind,
-        pace.burst,
-        pace.burst_s,
         pace.leaving_per_s,
-        pace.at_home,
-        pace.as_guest,
         pace.queued_s + pace.fixed_s,
         pace.prompt_token_s,
         pace.chance_s,

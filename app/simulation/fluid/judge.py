@@ -10,7 +10,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from app.routing.rule import preferred_role
 from app.simulation.fluid.course import Course
 from app.simulation.fluid.history import History, Of
 from app.simulation.fluid.load import FluidLoad, Numbers
@@ -65,8 +64,7 @@ def judge(
                 continue
             came = np.maximum(begun[:, None] + load.tick_s / 2 - history.waited_s[:ticks, kinds], 0.0)
             interval = np.minimum((came / interval_s).astype(int), intervals - 1)
-            whose = Of.AT_HOME if preferred_role(one.tier, None) is role else Of.AS_GUEST
-            kept = _tpots(clock, courses[role][flow], total, interval, objective, judged.tpot[:, tier], whose)
+            kept = _tpots(clock, courses[role][flow], total, interval, objective, judged.tpot[:, tier])
             for column, number in enumerate(kinds):
                 weights, waited_s = taken[:, column], history.waited_s[:ticks, number]
                 first_s = pools[:, Of.BEFORE_S] + pools[:, Of.TOKEN_S] * load.kinds[number].prompt_tokens
@@ -121,7 +119,6 @@ def _tpots(
     interval: NDArray[np.int64],
     objective: TierObjective,
     histogram: Numbers,
-    whose: Of,
 ) -> Numbers:
     """By tick of admission, the share that keeps the time per token; and the histogram of these times."""
     ticks = len(total)
@@ -141,7 +138,7 @@ def _tpots(
         rows = clock.pools[middles[some]]
         start = rows[:, Of.CLOCK] + (clock.tick_s / 2 + rows[:, Of.FIRST_S]) * rows[:, Of.STEPS_PER_S]
         stay_s = clock.time(start[:, None] + course.steps) - clock.time(start)[:, None]
-        values = tpot_s(stay_s, course.steps, course.further, rows[:, None, :], whose)
+        values = tpot_s(stay_s, course.steps, course.further, rows[:, None, :])
         if objective.tpot_seconds is not None:
             inside = (values <= objective.tpot_seconds).sum(axis=2)
             shares[some] = single + inside @ weights

@@ -26,7 +26,6 @@ from app.simulation.fluid.route import Router
 from app.simulation.fluid.score import Look, Ran, intervals_of, scores_of
 from app.simulation.fluid.setup import FluidSetup
 from app.simulation.fluid.speeds import Speeds
-from app.simulation.fluid.uneven import Guests
 from app.simulation.scores import Scores
 from app.simulation.service import Say
 from autoscaling.types import Role
@@ -111,7 +110,8 @@ class _Run:
 
     def _renew(self) -> None:
         replicas = {role: self._fleet.pools[role].cell.replicas for role in Role}
-        self._router.renew(self._control.rules, self._control.limits, replicas)
+        seen = {role: self._fleet.pools[role].cell.uneven.seen for role in Role}
+        self._router.renew(self._control.rules, self._control.limits, replicas, seen)
 
     def _watch(self, now: float, tick: int) -> None:
         """Count the replicas of a tick of the load, look at the pools now and then, and say how far it is."""
@@ -176,9 +176,7 @@ class _Run:
         self._door.let_in(now + seconds / 2, tick, arrived, levels, rules, history)
         for place, (role, cell) in enumerate(cells.items()):
             begun = history.taken[tick, :, place]
-            level = levels[place]
-            guests = Guests(level.guests, level.picky, level.narrow)
-            ended = cell.advance(seconds, *self._coming(begun), guests)
+            ended = cell.advance(seconds, *self._coming(begun))
             self._speeds[role].add(now, ended, begun, cell.pace)
         history.note(tick, clocks, {role: cell.pace for role, cell in cells.items()})
         if self._door.queue.busy:

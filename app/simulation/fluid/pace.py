@@ -51,11 +51,7 @@ class Pace:
     random: float  # 1 where requests come at random, less where replicas are kept alike
     leaving_per_s: float  # share of a replica's surplus that leaves
     blind: float  # share of the prompts that come while others hold all up, for nobody knows of those yet
-    burst: float  # variance over mean of the prompts in a long time, beyond that of chance
-    burst_s: float  # about how long they come to the same replicas
     steady: float  # share by which departures rise with the load; less than 1, for steps grow with it
-    at_home: float  # share by which steps are longer for those whose own pool this is
-    as_guest: float  # likewise for guests
     queued_s: float
     fixed_s: float
     prompt_token_s: float
@@ -137,11 +133,7 @@ class Stepping:
             random=min(1.0, uneven.crowding * steady),
             leaving_per_s=uneven.leaving_per_s,
             blind=blind,
-            burst=uneven.burst,
-            burst_s=uneven.burst_s,
             steady=steady,
-            at_home=slope * uneven.at_home / base,
-            as_guest=slope * uneven.as_guest / base,
             queued_s=busy.waiting / busy.entering_per_s if busy.entering_per_s > 0 else 0.0,
             fixed_s=fixed,
             prompt_token_s=one / prompt,

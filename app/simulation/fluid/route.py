@@ -22,6 +22,9 @@ MOST_PARTS: Final = 12  # into which a kind's requests of one tick are cut at mo
 CRUMB: Final = 1e-6  # sequences per replica; less is a rounding error, and must not make room
 ALONE: Final = -1  # the place of a load on which an answer does not depend
 
+Known = dict[tuple[int, int, int], int | None]  # pools' places, by kind and loads
+Borne = dict[tuple[int, int], int]  # loads, by kind and pool
+
 
 class Router:
     """Asks `choose_pool` about a mean request of a kind, at replicas that are all as full as their mean.
@@ -36,25 +39,34 @@ class Router:
         self._rules = RoutingRules()
         self._limits: Sequence[Limits] = ()
         self._open = [False, False]
-        self._below = [0.0, 0.0]  # how far the emptiest replica is below the mean, in standard deviations
+        self._below = [0.0, 0.0]  # how far the emptiest replica is below the mean, in roots of its sequences
         self._asks: list[Ask] = []
         self._views = [view_of(role) for role in ROLES]
-        self._known: dict[tuple[int, int, int], int | None] = {}
-        self._borne: dict[tuple[int, int], int] = {}
+        self._known: Known = {}
+        self._borne: Borne = {}
+        self._found: dict[tuple[float, ...], tuple[Known, Borne]] = {}  # both, by `_below`
 
-    def renew(self, rules: RoutingRules, limits: Mapping[Role, Limits], replicas: Mapping[Role, int]) -> None:
-        """Go by these rules and limits per replica from now on; `replicas` are those that take work."""
+    def renew(
+        self,
+        rules: RoutingRules,
+        limits: Mapping[Role, Limits],
+        replicas: Mapping[Role, int],
+        seen: Mapping[Role, float],
+    ) -> None:
+        """Go by these rules and limits per replica from now on; `replicas` are those that take work.
+
+        `seen` is the variance over mean of their loads, as an ingress sees them.
+        """
         state = (rules, dict(limits), dict(replicas))
-        if state == self._state:
-            return
-        self._state, self._rules = state, rules
-        self._open = [replicas[role] > 0 for role in ROLES]
-        self._limits = [limits[role] for role in ROLES]
-        self._below = [below(replicas[role]) for role in ROLES]
-        self._asks = [
-            self._ask(flow.tier, flow.workload, prompt_tokens) for _, flow, prompt_tokens in self._kinds
-        ]
-        self._known, self._borne = {}, {}
+        if state != self._state:
+            self._state, self._rules, self._found = state, rules, {}
+            self._open = [replicas[role] > 0 for role in ROLES]
+            self._limits = [limits[role] for role in ROLES]
+            self._asks = [
+                self._ask(flow.tier, flow.workload, prompt_tokens) for _, flow, prompt_tokens in self._kinds
+            ]
+        self._below = [below(replicas[role], seen[role]) for role in ROLES]
+        self._known, self._borne = self._found.setdefault(tuple(self._below), ({}, {}))
 
     def by_tolerance(self, kinds: Sequence[int], levels: Sequence[Level]) -> list[list[int]]:
         """The kinds first that bear most more sequences where they go now; equals of a tier together.
@@ -118,7 +130,7 @@ class Router:
             else:
                 level.load = float(edge)  # not a rounding error below it
             if place != own:
-                level.take(part, self._most(kind, place))
+                level.guests += part
             taken[place] += part
             left -= part
         return taken[0], taken[1]

@@ -19,23 +19,19 @@ PROMPTS: Final[Numbers] = _SHARES[[5, 2, 8, 0, 7, 3, 9, 1, 6, 4]]
 MOST_PROMPTS: Final = 0.9  # of the time, where a request happens to meet many
 
 
-def tpot_s(
-    stay_s: Numbers, steps: Numbers, further: Numbers, rows: Numbers, whose: Of = Of.AT_HOME
-) -> Numbers:
+def tpot_s(stay_s: Numbers, steps: Numbers, further: Numbers, rows: Numbers) -> Numbers:
     """Seconds per token for equally likely fates, in a last axis that is added.
 
     `stay_s` is what `steps` steps, which bring `further` tokens, take at the mean pace.  `rows` has the
-    columns of `Of` in a last axis.  All broadcast together but for that.  `whose` tells whether these are at
-    home in the pool or guests.
+    columns of `Of` in a last axis.  All broadcast together but for that.
 
     Prompts of others hold all up, and while they do more of them come: those of the mean pace, and such as
     came while the own prompt was computed, less those of the last step.  Their seconds follow the law of a
     busy period: none with probability exp(-a), where `a` prompts come in the time without any, and by the
-    mean and the variance otherwise.  Where the replica looks emptier they come in bursts: of those that come
-    in some time the variance is larger than chance has it, the more so the longer it is.
+    mean and the variance otherwise.
     """
     share, lumps = rows[..., Of.PROMPT_SHARE], np.maximum(rows[..., Of.LUMPS_PER_S], 1e-9)
-    calm_s = stay_s * (1.0 - share) * np.maximum(0.3, 1.0 + rows[..., whose])
+    calm_s = stay_s * (1.0 - share)
     first_s = share * np.maximum(0.0, rows[..., Of.OWN_S] - rows[..., Of.STEP_S])
     held_s = np.where(steps > 0, stay_s * share + first_s, 0.0)
     # Loads come and go: over a long stay their mean differs less than at one moment.
@@ -44,13 +40,10 @@ def tpot_s(
     slower = np.maximum(0.3, 1.0 + rows[..., Of.UNEVEN, None] * loads)
     more = np.maximum(0.0, 1.0 + rows[..., Of.UNEVEN_LUMPS, None] * loads)
     by_chance = rows[..., Of.RANDOM, None]
-    passed = np.maximum(stay_s / rows[..., Of.BURST_S], 1e-6)
-    more_than_chance = rows[..., Of.BURST] * (1.0 + np.expm1(-passed) / passed)
-    clustered = by_chance * (1.0 + more_than_chance[..., None])
     met = _prompts(
         (held_s * lumps / np.maximum(share, 1e-9))[..., None] * more,
         np.minimum(share, MOST_PROMPTS)[..., None] * by_chance * rows[..., Of.BLIND, None],
-        rows[..., Of.SPREAD, None] - 1.0 + clustered,
+        rows[..., Of.SPREAD, None] - 1.0 + by_chance,
     )
     values = calm_s[..., None] * slower + (share / lumps)[..., None] * met
     return np.asarray(values / further[..., None])

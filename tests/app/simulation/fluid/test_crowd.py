@@ -2,38 +2,50 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from app.simulation.fluid.crowd import Crowd
-from app.simulation.fluid.uneven import Guests, Lately, Uneven
+from app.simulation.fluid.load import Answers
+from app.simulation.fluid.uneven import Lately, Uneven, hidden_share
 
 
 def crowding(crowd: Crowd, coming_per_s: float, stay_s: float) -> float:
     """Variance over mean of the sequences, each of which stays so long."""
-    return crowd.variance(coming_per_s, 1.0 / stay_s) / (coming_per_s * stay_s)
+    return crowd.loads(coming_per_s, 1.0 / stay_s, stay_s).there / (coming_per_s * stay_s)
 
 
 def test_an_ingress_that_knows_all_keeps_loads_alike() -> None:
     """Less than chance would have it, 1; the more so the more sequences there are to even out."""
     alone = Crowd(1, 0.0)
 
-    assert 0.4 < crowding(alone, 5.0, 1.0) < 0.7
+    assert 0.2 < crowding(alone, 5.0, 1.0) < 0.6
     assert crowding(alone, 20.0, 2.5) < crowding(alone, 5.0, 1.0)
 
 
-def test_several_that_hear_of_each_other_late_make_loads_swing() -> None:
-    """Two with snapshots a second old are worse than chance; the later they hear, the worse."""
-    found = [crowding(Crowd(2, delay_s), 10.0, 2.5) for delay_s in (0.0, 0.3, 1.0, 3.0)]
+def test_what_one_sent_itself_it_knows_however_late_reports_come() -> None:
+    """An ingress alone needs none, and sees what is there."""
+    soon, late = (Crowd(1, delay_s).loads(10.0, 0.4, 2.5) for delay_s in (0.0, 5.0))
 
-    assert found == sorted(found)
-    assert found[0] < 1.0 < 1.5 < found[2]
+    assert soon.there == pytest.approx(late.there, rel=0.05)
+    assert soon.there == pytest.approx(soon.seen)
 
 
-def test_who_looks_for_emptier_replicas_makes_more_of_it() -> None:
-    """Guests that see little room go all to the same replicas."""
-    crowd = Crowd(2, 1.0)
+def test_the_more_ingresses_the_less_alike_are_loads() -> None:
+    """Each evens out its own part alone, and what it sees of the others is less than what is there."""
+    found = [Crowd(ingresses, 1.0).loads(10.0, 0.4, 2.5) for ingresses in (1, 2, 4)]
+    there = [one.there for one in found]
 
-    assert crowd.variance(10.0, 0.4) < crowd.variance(10.0, 0.4, picky=0.5)
+    assert there == sorted(there)
+    assert found[1].seen < found[1].there
+
+
+def test_the_later_ingresses_hear_of_each_other_the_less_alike_are_loads() -> None:
+    """But what is old counts for little, so that loads are not worse than chance would have them."""
+    found = [crowding(Crowd(2, delay_s), 10.0, 2.5) for delay_s in (0.0, 1.0, 3.0)]
+
+    assert found[0] < found[1]
+    assert max(found) < 1.0
 
 
 def test_nothing_is_known_of_idle_replicas() -> None:
@@ -58,43 +70,24 @@ def test_replicas_at_their_limit_are_alike() -> None:
 
 def test_what_came_of_late_counts_for_some_seconds() -> None:
     """Long ticks count at once; idle replicas that join thin everything."""
-    found = Lately().then(60.0, 600.0, Guests(60.0, 30.0, 90.0), 5.0)
+    found = Lately().then(60.0, 600.0, 5.0)
 
-    assert (10.0, 1.0, 0.5, 1.5, 5.0) == pytest.approx(
-        (found.came_per_s, found.guests_per_s, found.picky_per_s, found.narrow_per_s, found.held), rel=1e-6
-    )
-    assert 5.0 == pytest.approx(found.thinned(0.5).came_per_s)
+    assert (10.0, 5.0) == pytest.approx((found.came_per_s, found.held), rel=1e-6)
+    assert (5.0, 2.5) == pytest.approx((found.thinned(0.5).came_per_s, found.thinned(0.5).held), rel=1e-6)
 
 
-def test_the_emptier_of_two_gets_bursts() -> None:
-    """Its share goes evenly from none to twice the mean: 1/3 of the square of the mean.
+def test_work_left_tells_less_of_a_load_the_more_lengths_differ() -> None:
+    """By hand: 1 - (1/2)^2 / (1/3) for equal ones, 1 - exp(-2) / (1 - 2 / e) for exponential ones."""
+    shares = (np.arange(1000) + 0.5) / 1000
+    even = Answers(np.array([100.0]), np.array([1.0]))
+    uneven = Answers(-np.log(shares), np.full(1000, 1e-3))
 
-    Snapshots come every 1.25 s, so that bursts last half as long: 2 x 0.625 s x 12 a second / 3.
-    """
-    found = Lately(came_per_s=12.0, held=24.0).uneven(Crowd(2, 1.0), 12, 0.5, 1e6)
-
-    assert (5.0, 0.625) == pytest.approx((found.burst, found.burst_s))
-
-
-def test_guests_that_find_few_replicas_come_in_larger_bursts() -> None:
-    """Half of the replicas for all who come: 4/3 x 2 - 1 in place of 1/3."""
-    lately = Lately(came_per_s=12.0, guests_per_s=12.0, narrow_per_s=24.0, held=24.0)
-
-    assert 25.0 == pytest.approx(lately.uneven(Crowd(2, 1.0), 12, 0.5, 1e6).burst)
+    assert [0.25, 0.488] == pytest.approx([hidden_share(even), hidden_share(uneven)], abs=0.005)
 
 
-def test_one_ingress_or_one_replica_makes_no_bursts() -> None:
-    """It knows at once what it sent; and there is nothing to choose."""
-    lately = Lately(came_per_s=12.0, held=24.0)
+def test_what_work_does_not_tell_is_as_chance_has_it() -> None:
+    """All of it hidden: the variance is the mean, of which one of two ingresses sees its half."""
+    one = Lately(came_per_s=10.0, held=25.0)
+    found = one.uneven(Crowd(2, 1.0), 20, 1.0, 1e6, hidden=1.0)
 
-    assert 0.0 == lately.uneven(Crowd(1, 1.0), 12, 0.5, 1e6).burst
-    assert 0.0 == lately.uneven(Crowd(2, 1.0), 1, 0.5, 1e6).burst
-
-
-def test_guests_sit_where_others_are_few() -> None:
-    """So those at home see fewer sequences than guests do."""
-    found = Lately(came_per_s=16.0, guests_per_s=8.0, picky_per_s=12.0, held=40.0).uneven(
-        Crowd(2, 1.0), 12, 0.4, 122.0
-    )
-
-    assert found.at_home < 0.0 < found.as_guest
+    assert (1.0, 0.5) == pytest.approx((found.crowding, found.seen), rel=1e-3)

@@ -18,12 +18,13 @@ from autoscaling.types import Role, Tier
 from tests.app.simulation.services import steady, together
 
 LOAD = load_of(together(steady(Tier.INTERACTIVE, 1, 50), steady(Tier.BATCH, 1, 50)))
+ONE_EACH, SEEN = dict.fromkeys(Role, 1), dict.fromkeys(Role, 1.0)
 RULES = RoutingRules(tiers={tier: TierRules(deadline_s=100.0, max_waiting=1000) for tier in Tier})
 
 
 def door(soft: int) -> tuple[Door, History]:
     router = Router(LOAD)
-    router.renew(RULES, dict.fromkeys(Role, Limits(soft, 100)), dict.fromkeys(Role, 1))
+    router.renew(RULES, dict.fromkeys(Role, Limits(soft, 100)), ONE_EACH, SEEN)
     return Door(LOAD, router), History(LOAD)
 
 
@@ -58,7 +59,7 @@ def test_within_a_tier_whoever_came_first_has_the_next_seat() -> None:
     load = load_of(together(steady(Tier.BATCH, 1, 50, prompt=100), steady(Tier.BATCH, 1, 50, prompt=4000)))
     router = Router(load)
     rules = replace(RULES, backfill=False)
-    router.renew(rules, dict.fromkeys(Role, Limits(10, 10)), dict.fromkeys(Role, 1))
+    router.renew(rules, dict.fromkeys(Role, Limits(10, 10)), ONE_EACH, SEEN)
     made, history = Door(load, router), History(load)
     made.let_in(0.5, 0, [6.0, 0.0], free(10.0), rules, history)
     made.let_in(1.5, 1, [8.0, 8.0], free(10.0), rules, history)

@@ -30,7 +30,7 @@ def history(steps_per_s: float = 100.0, waited_s: float = 0.0, **others: float) 
         pool = made.pools[tick, PLAIN]
         pool[Of.CLOCK], pool[Of.STEPS_PER_S] = tick * steps_per_s, steps_per_s
         pool[Of.STEP_S], pool[Of.SPREAD], pool[Of.RANDOM] = 1 / steps_per_s, 1.0, 1.0
-        pool[Of.BLIND], pool[Of.BURST_S] = 1.0, 1.0
+        pool[Of.BLIND] = 1.0
         pool[Of.BEFORE_S] = 0.01
         for name, value in others.items():
             pool[Of[name]] = value
@@ -67,18 +67,6 @@ def test_prompts_of_others_make_times_differ() -> None:
     found = judged(history(PROMPT_SHARE=0.5, LUMPS_PER_S=4.0), TierObjective(tpotSeconds=0.0101))
 
     assert 20.0 < found.in_time[0, BATCH] < 40.0
-
-
-def test_prompts_that_come_in_bursts_make_times_differ_more() -> None:
-    """As many as before: the slowest are slower, and more of the others are fast."""
-    same = {"PROMPT_SHARE": 0.5, "LUMPS_PER_S": 40.0}
-    objective = TierObjective(tpotSeconds=0.009)
-    even = judged(history(**same), objective)
-    bursts = judged(history(**same, BURST=10.0, BURST_S=0.6), objective)
-    slowest = [quantile(found.tpot[0, BATCH], 0.95) or 0.0 for found in (even, bursts)]
-
-    assert even.in_time[0, BATCH] < bursts.in_time[0, BATCH]
-    assert slowest[0] < slowest[1]
 
 
 def test_the_first_token_is_late_by_chance() -> None:

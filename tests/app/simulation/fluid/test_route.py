@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from app.routing.ask import Ask
 from app.routing.predict import predict
 from app.simulation.fluid.level import Level
@@ -18,6 +16,7 @@ LOAD = load_of(together(steady(Tier.INTERACTIVE, 1, 5), steady(Tier.BATCH, 1, 5)
 INTERACTIVE, BATCH = 0, 1
 LIMITS = {Role.SPECULATIVE: Limits(8, 64), Role.PLAIN: Limits(32, 64)}
 ONE_EACH = dict.fromkeys(Role, 1)
+SEEN = dict.fromkeys(Role, 1.0)
 PROFILE = profile_of(ENGINES)
 MEASURED = RoutingRules(
     tiers={Tier.INTERACTIVE: TierRules(tpot_s=0.012)},
@@ -33,7 +32,7 @@ def router(
     rules: RoutingRules = RULES, replicas: dict[Role, int] = ONE_EACH, load: FluidLoad = LOAD
 ) -> Router:
     made = Router(load)
-    made.renew(rules, LIMITS, replicas)
+    made.renew(rules, LIMITS, replicas, SEEN)
     return made
 
 
@@ -75,7 +74,7 @@ def test_a_closed_pool_takes_nothing() -> None:
 def test_the_choice_is_the_rule_s_own() -> None:
     """At the load at which the rule finds that interactive requests would miss their objective."""
     made = router()
-    made.renew(MEASURED, dict.fromkeys(Role, Limits(256, 256)), ONE_EACH)
+    made.renew(MEASURED, dict.fromkeys(Role, Limits(256, 256)), ONE_EACH, SEEN)
     ask = Ask(Tier.INTERACTIVE, prompt_tokens=500, tokens_per_step=PROFILE.tokens_per_step["chat"])
     objective = MEASURED.tiers[Tier.INTERACTIVE]
     edge = next(
@@ -93,7 +92,7 @@ def test_other_rules_are_obeyed_at_once() -> None:
     """What was known of routes is forgotten with the rules it rested on."""
     made = router()
     made.fill(INTERACTIVE, 10.0, levels())
-    made.renew(RULES, {Role.SPECULATIVE: Limits(4, 64), Role.PLAIN: Limits(32, 64)}, ONE_EACH)
+    made.renew(RULES, {Role.SPECULATIVE: Limits(4, 64), Role.PLAIN: Limits(32, 64)}, ONE_EACH, SEEN)
 
     assert (4.0, 6.0) == made.fill(INTERACTIVE, 10.0, levels())
 
@@ -116,14 +115,6 @@ def test_whoever_stays_at_home_is_no_guest() -> None:
     assert (8.0, 0.0) == router().fill(INTERACTIVE, 10.0, levels(), at_home=True)
 
 
-def test_the_fewer_replicas_look_roomy_the_narrower_it_is_for_guests() -> None:
-    """Half of the loads are below their mean; with the edge there each of two guests counts twice."""
-    there = Level(16.0, 16.0, 100, [1.0])
-    there.take(2.0, 16)
-
-    assert (2.0, 4.0) == pytest.approx((there.guests, there.narrow))
-
-
 def test_who_bears_fuller_replicas_comes_first() -> None:
     """Short prompts are in time at a load at which long ones are not: they keep the pool so full."""
     load = load_of(
@@ -134,7 +125,7 @@ def test_who_bears_fuller_replicas_comes_first() -> None:
         )
     )
     made = Router(load)
-    made.renew(MEASURED, dict.fromkeys(Role, Limits(256, 256)), ONE_EACH)
+    made.renew(MEASURED, dict.fromkeys(Role, Limits(256, 256)), ONE_EACH, SEEN)
     short, long, batch = 0, 1, 2
 
     assert [100.0, 4000.0, 500.0] == [one.prompt_tokens for one in load.kinds]
