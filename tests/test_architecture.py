@@ -60,6 +60,14 @@ def test_only_a_replica_pays_for_an_engine(module: str, tmp_path: Path) -> None:
     assert {name.partition(".")[0] for name in loaded} & HEAVY == set()
 
 
+def test_the_command_starts_without_what_only_a_report_needs(tmp_path: Path) -> None:
+    """Every command pays for what the module of one imports: statistics and plots would double its start."""
+    code = f"{FROM_HERE}import json, app.cli.main; print(json.dumps(list(sys.modules)))"
+    loaded = json.loads(python(code, tmp_path))
+
+    assert set() == {name.partition(".")[0] for name in loaded} & {"numpy", "scipy", "matplotlib", "jinja2"}
+
+
 def test_preflight_starts_without_any_package(tmp_path: Path) -> None:
     """Without site-packages it runs to its end: make starts it before anything is installed."""
     arguments = ["preflight", "install", "--engine", "simulated", "--have", "base", "--venv", str(tmp_path)]

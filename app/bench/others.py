@@ -11,7 +11,7 @@ from typing import Final
 
 import psutil
 
-from autoscaling.profiling.notes import BUSY
+from autoscaling.profiling.measured import BUSY
 
 LOOK_S: Final = 1.0
 MOST_NAMED: Final = 3

@@ -60,7 +60,7 @@ def pools_words(found: Sequence[PoolPrediction]) -> Iterator[str]:
         margins = sorted(one.margin for one in run if math.isfinite(one.margin))
         beside = f", {_span([f'{one:.2f}' for one in margins])} times the next best" if margins else ""
         if tied:
-            beside = f", as good as the next best within {TIE:.0%}"
+            beside = f", as good as the next best within {100 * TIE:.0f} %"
         yield f"{where}: {answer.value.replace('_', ' ')}{beside}"
 
 

@@ -26,7 +26,6 @@ from app.cli.bench_options import (
     BadOptionError,
     check_engine,
     check_price,
-    kinds_of,
     mix_of,
     nothing_to_measure,
     what_is_asked,
@@ -148,7 +147,7 @@ def bench(
                 )
                 found, out = _again(again, out, held)
                 mix = mix_of(
-                    interactive_at_once, batch_at_once, interactive_class, batch_class, kinds_of(found)
+                    interactive_at_once, batch_at_once, interactive_class, batch_class, found.workloads
                 )
             else:
                 options = Options(engine=engine, model=model, speculation=speculation, settings=settings)

@@ -13,7 +13,6 @@ from app.bench.plan import QUICK, Plan, full
 from app.bench.prompts import Prompt, for_workloads
 from app.cli.engine_options import known_engines
 from autoscaling.profiling.load import Mix
-from autoscaling.profiling.measured import Measurement
 from deployments.local_config import ServiceSettings
 
 FULL_WORKLOADS = ("chat", "copy", "code", "math", "translate", "grounded", "chat-long", "copy-long")
@@ -151,11 +150,6 @@ def mix_of(
         _kinds("--interactive-class", interactive, measured),
         _kinds("--batch-class", batch, measured),
     )
-
-
-def kinds_of(found: Measurement) -> tuple[str, ...]:
-    """The kinds of prompts of a measurement."""
-    return tuple(dict.fromkeys(run.cell.workload for run in found.runs))
 
 
 def _kinds(option: str, text: str | None, measured: Sequence[str]) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from app.cli import policy_text, problem_lines
 from app.cli.bench_options import BadOptionError
 from autoscaling.policy_file import read_policy
-from autoscaling.profiling.recommend import LIMITED_BY
+from autoscaling.profiling.load import LIMITED_BY
 from autoscaling.types import Tier
 
 

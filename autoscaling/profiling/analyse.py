@@ -70,7 +70,7 @@ def analyse(
     contexts = {name: _context(measurement, name) for name in survivals}
     context = contexts[MEAN]
     engines = {one.role: one for one in measurement.engines}
-    largest = max((run.cell.sequences for run in measurement.runs), default=1)
+    largest = measurement.largest
     most = {role: engines[role].max_num_seqs if role in engines else largest for role in Role}
     table = draft_table(costs[Role.SPECULATIVE], gains[MEAN], context, most[Role.SPECULATIVE])
     # A model that is not relied on predicts nothing, whoever reads the findings.
@@ -118,12 +118,11 @@ def default_load(measurement: Measurement, plain: StepCost, context: float, mix:
     """
     per_token_s = step_s(plain, max(1.0, mix.interactive_at_once), context)
     prompt = max(1.0, context - DEFAULT_ANSWER_TOKENS / 2)
-    largest = max((run.cell.sequences for run in measurement.runs), default=1)
     return Load(
         interactive_per_s=mix.interactive_at_once / (DEFAULT_ANSWER_TOKENS * per_token_s),
         interactive_answer_tokens=DEFAULT_ANSWER_TOKENS,
         interactive_prompt_tokens=prompt,
-        batch_streams=largest if mix.batch_at_once is None else mix.batch_at_once,
+        batch_streams=measurement.largest if mix.batch_at_once is None else mix.batch_at_once,
         batch_answer_tokens=DEFAULT_ANSWER_TOKENS,
         batch_prompt_tokens=prompt,
     )

@@ -104,7 +104,7 @@ def _contradicted(found: Crossover, measured: Sequence[tuple[int, Estimate]]) ->
 
 def largest_asked(measurement: Measurement) -> int:
     """The largest batch that the models are asked about."""
-    return BEYOND * max((run.cell.sequences for run in measurement.runs), default=1)
+    return BEYOND * measurement.largest
 
 
 def _crossing(

@@ -6,7 +6,7 @@ arrival meets the others at random.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -52,22 +52,26 @@ class Home:
 
     def interactive_goodput(self, tpot_s: float, spread: float = SPREAD) -> float:
         """Weighted tokens per second of interactive answers in time."""
+        return self.interactive_goodputs((tpot_s,), spread)[0]
+
+    def interactive_goodputs(self, grid: Sequence[float], spread: float = SPREAD) -> tuple[float, ...]:
+        """The same at each objective, in seconds per token."""
         load, open_ = self.load, self.open_
         cost, _, _ = _in_force(self.engine, load, 1 + open_ + self.guests)
         first_s = prefill_s(
             cost, load.interactive_prompt_tokens, open_ + self.guests, load.interactive_context
         )
         if load.ttft_s is not None and first_s > load.ttft_s:
-            return 0.0
+            return (0.0,) * len(grid)
         # A request that arrives at random meets the average number of others.
         others = np.arange(int(stats.poisson.ppf(1 - RARE, open_)) + 1)
         token_s = np.array(
             [_interactive_s(self.engine, load, 1 + float(count), self.guests) for count in others]
         )
-        in_time = stats.norm.cdf(np.log(tpot_s / token_s) / spread)
-        share = float(stats.poisson.pmf(others, open_) @ in_time)
-        offered = load.interactive_per_s * load.interactive_answer_tokens
-        return load.interactive_weight * offered * min(1.0, share)
+        met = stats.poisson.pmf(others, open_)
+        offered = load.interactive_weight * load.interactive_per_s * load.interactive_answer_tokens
+        in_time = stats.norm.cdf(np.log(np.array(grid)[:, None] / token_s) / spread)
+        return tuple(offered * min(1.0, float(share)) for share in (in_time * met).sum(axis=1))
 
     def guest_tokens_per_s(self) -> float:
         """Tokens per second of the guests, at the K that interactive answers want."""

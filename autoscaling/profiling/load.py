@@ -5,8 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from autoscaling.types import Role, Tier
+
 # Public price lists sell a priority token at about four times a flex token.
 WEIGHT: Final = 4.0
+# The tiers whose objective sets the limit of a pool, the first that has one, as in a running service.
+LIMITED_BY: Final = {Role.SPECULATIVE: (Tier.INTERACTIVE,), Role.PLAIN: (Tier.STANDARD, Tier.BATCH)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,11 @@ Seconds, tokens and sequences; `None` is unknown, never zero.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Final
 
 from autoscaling.types import Role
 
+BUSY: Final = 0.1  # of the cores, by others: with one engine on each of two, a fifth of its time at worst
 MEASUREMENT_VERSION = 1
 
 
@@ -118,3 +120,13 @@ class Measurement:
     versions: dict[str, str] = field(default_factory=dict)  # of packages
     machine: dict[str, str] = field(default_factory=dict)
     others_cores: tuple[float, ...] = ()  # CPU cores that other processes used, by round; empty: unknown
+
+    @property
+    def largest(self) -> int:
+        """The largest batch that was measured; 1 where there was none."""
+        return max((run.cell.sequences for run in self.runs), default=1)
+
+    @property
+    def workloads(self) -> tuple[str, ...]:
+        """Kinds of prompts, in the order in which they were measured."""
+        return tuple(dict.fromkeys(run.cell.workload for run in self.runs))

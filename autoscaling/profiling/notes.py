@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Final
 
 from autoscaling.profiling.findings import Fit, Survival
 from autoscaling.profiling.gains import drafts_nothing
-from autoscaling.profiling.measured import Measurement
+from autoscaling.profiling.measured import BUSY, Measurement
 from autoscaling.types import Role
-
-BUSY: Final = 0.1  # of the cores: with one engine on each of two, a fifth of its time at worst
 
 
 def notes(

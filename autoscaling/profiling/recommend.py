@@ -9,6 +9,7 @@ from typing import Final
 from autoscaling.goodput import speed_up
 from autoscaling.profiling.findings import Fit, PolicyValue, TableRow
 from autoscaling.profiling.gains import NO_DRAFTS, Gain, cost_at
+from autoscaling.profiling.load import LIMITED_BY
 from autoscaling.routing_rules import RoutingRules, StepCost
 from autoscaling.step_cost import step_s
 from autoscaling.types import Role, Tier
@@ -16,8 +17,6 @@ from autoscaling.types import Role, Tier
 # Another K is taken when it brings 3 % more: rows that change for less would only make load swing about a
 # boundary, and no measurement tells less apart.
 WORTH: Final = 1.03
-# The tiers whose objective sets the limit of a pool, the first that has one, as in a running service.
-LIMITED_BY: Final = {Role.SPECULATIVE: (Tier.INTERACTIVE,), Role.PLAIN: (Tier.STANDARD, Tier.BATCH)}
 RESERVE: Final = RoutingRules().reserve  # sequences that a policy keeps for interactive by default
 
 

@@ -65,10 +65,17 @@ def predict_grid(
         PoolAnswer.TWO_POOLS: ways(speculative, plain, load),
     }
     offered = load.interactive_weight * load.interactive_per_s * load.interactive_answer_tokens
+    interactive = {
+        answer: [way.first.interactive_goodputs(grid, spread) for way in some]
+        for answer, some in homes.items()
+    }
     found = []
-    for tpot_s in grid:
+    for place, tpot_s in enumerate(grid):
         sold = {
-            answer: [(way.first.interactive_goodput(tpot_s, spread), way.batch_tokens_per_s) for way in some]
+            answer: [
+                (in_time[place], way.batch_tokens_per_s)
+                for in_time, way in zip(interactive[answer], some, strict=True)
+            ]
             for answer, some in homes.items()
         }
         goodput = {answer: max(sum(both) for both in some) for answer, some in sold.items()}

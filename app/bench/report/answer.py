@@ -99,7 +99,7 @@ def _settings(findings: Findings) -> list[Block]:
             (
                 "An engine can also switch K by itself, by the number of sequences that it runs.",
                 f"For all prompts together the cost models say {rows_of_k}; K changes where another brings "
-                f"{WORTH - 1:.0%} more.",
+                f"{100 * (WORTH - 1):.0f} % more.",
                 "Paste this line into the engine's speculative_config"
                 + ("; as it has one row, that K without a table does the same." if len(table) == 1 else "."),
             )

@@ -7,7 +7,7 @@ import math
 from app.bench.report import chosen
 from app.bench.report.where import ALL_PROMPTS, two_pools_at
 from app.report.blocks import Block, Table, Text
-from app.report.words import count, joined, name, number, objective, share
+from app.report.words import count, joined, name, number, objective, plain_number, share
 from autoscaling.profiling.findings import TIE, Findings, PoolAnswer, PoolPrediction
 
 KIND = {
@@ -48,7 +48,7 @@ def pools(findings: Findings) -> list[Block]:
     said += [
         "The shares are predicted by the cost model for two replicas under this service's own routing: "
         "1.00 is the best configuration of the row.",
-        f"Of configurations that differ by less than {TIE:.0%} the simplest is recommended.",
+        f"Of configurations that differ by less than {100 * TIE:.0f} % the simplest is recommended.",
     ]
     head = ("promised time per token", *(KIND[kind] for kind in PoolAnswer), "recommended", "margin")
     rows = tuple(_pool_row(one) for one in kept)
@@ -73,11 +73,11 @@ def _assumed(findings: Findings) -> tuple[str, ...]:
         )
         kinds = f", interactive ones of {first} and batch ones of {second}"
     return (
-        f"Assumed are {number(mix.interactive_at_once)} interactive answers open on average and "
+        f"Assumed are {plain_number(mix.interactive_at_once)} interactive answers open on average and "
         f"{load.batch_streams} batch requests at once on two replicas{kinds}, with answers of "
         f"{count(load.interactive_answer_tokens)} tokens and prompts of "
         f"{count(load.interactive_prompt_tokens)}.",
-        f"An interactive token in time counts {number(load.interactive_weight)}, a batch token 1.",
+        f"An interactive token in time counts {plain_number(load.interactive_weight)}, a batch token 1.",
         "State your own load with --interactive-at-once, --batch-at-once, --interactive-class and "
         "--batch-class; with --from nothing is measured again.",
     )
@@ -119,5 +119,5 @@ def _margin(one: PoolPrediction) -> str:
     if not math.isfinite(one.margin):
         return f"{others} cannot keep the promise"
     if one.tied:
-        return f"as good as {others} within {TIE:.0%}"
+        return f"as good as {others} within {100 * TIE:.0f} %"
     return f"{number(one.margin)} times {others}"

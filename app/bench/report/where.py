@@ -50,22 +50,22 @@ def pools_sentence(findings: Findings) -> str:
     """Whether a second pool pays, and at which load; empty where nothing was predicted."""
     if not any(pool.kept for one in findings.loads for pool in one.pools):
         return ""
-    without = [one for one in findings.loads if not two_pools_at(one)]
-    best = {one.load.batch_streams: two_pools_at(one) for one in findings.loads if two_pools_at(one)}
-    found = "One pool is enough at every promised time per token that can be kept" if without else ""
+    at = {one.load.batch_streams: two_pools_at(one) for one in findings.loads}
+    enough = [size for size, pools in at.items() if not pools]
+    best = [pool for pools in at.values() for pool in pools]
+    one = (
+        "One pool is enough at every promised time per token that can be kept, with "
+        f"{_span(enough)} batch requests at once"
+    )
     if not best:
-        return f"{found}, with {_span([one.load.batch_streams for one in without])} batch requests at once."
-    most = max(pool.margin for pools in best.values() for pool in pools)
-    where = joined(
-        [objective(tpot_s) for tpot_s in sorted({pool.tpot_s for at in best.values() for pool in at})]
-    )
+        return f"{one}."
+    most = max(pool.margin for pool in best)
+    where = joined([objective(tpot_s) for tpot_s in sorted({pool.tpot_s for pool in best})])
     times = f"up to {number(most)} times as much" if math.isfinite(most) else "more"
-    two = f"with {_span(list(best))} two pools sell {times} at {where}"
-    if not found:
-        return f"{two[0].upper()}{two[1:]}, compared with one."
-    return (
-        f"{found}, with {_span([one.load.batch_streams for one in without])} batch requests at once; {two}."
-    )
+    sizes = _span([size for size, pools in at.items() if pools])
+    if not enough:
+        return f"With {sizes} two pools sell {times} at {where}, compared with one."
+    return f"{one}; with {sizes} two pools sell {times} at {where}."
 
 
 def two_pools_at(one: PoolsAt) -> tuple[PoolPrediction, ...]:

@@ -163,7 +163,7 @@ def test_neighbouring_objectives_with_one_answer_share_a_line():
     assert [
         "20 ms per token: one plain pool",
         "30 to 40 ms per token: two pools, 1.10 to 1.30 times the next best",
-        "50 ms per token: one plain pool, as good as the next best within 5%",
+        "50 ms per token: one plain pool, as good as the next best within 5 %",
     ] == list(pools_words(found))
     assert ["20 ms per token: no pools have half of the interactive tokens in time"] == list(
         pools_words([replace(found[0], in_time=0.4)])

@@ -87,10 +87,10 @@ def test_pools_are_recommended_by_objective() -> None:
     assert f"Two pools are the better choice {words} 35 ms (1.17 times the best single pool)." in found
     assert f"One plain pool is enough {words} 60 ms." in found
     assert f"One speculative pool with the engine's K table is enough {words} 25 ms." in found
-    assert "| 60 ms | 0.99 | 1.00 | 0.91 | one plain pool | as good as the next best within 5% |" in found
+    assert "| 60 ms | 0.99 | 1.00 | 0.91 | one plain pool | as good as the next best within 5 % |" in found
     assert (
         "| 25 ms | 1.00 | none | 0.98 | one speculative pool with the engine's K table "
-        "| as good as the next best within 5% |"
+        "| as good as the next best within 5 % |"
     ) in found
 
 
@@ -100,7 +100,7 @@ def test_one_pool_everywhere_is_said_plainly() -> None:
     found = lines(replace(sample(), pools=pools))
 
     assert "One plain pool is enough at every promised time per output token below." in found
-    assert "Of configurations that differ by less than 5% the simplest is recommended." in found
+    assert "Of configurations that differ by less than 5 % the simplest is recommended." in found
 
 
 def test_what_to_set_can_be_pasted() -> None:
@@ -325,7 +325,7 @@ def test_the_load_that_pools_are_judged_for_is_said() -> None:
     found = lines(replace(sample(), load=load, mix=mix, other_loads=(other,)))
 
     assert (
-        "Assumed are 2.00 interactive answers open on average and 16 batch requests at once on two replicas, "
+        "Assumed are 2 interactive answers open on average and 16 batch requests at once on two replicas, "
         "interactive ones of copy and batch ones of all prompts together, with answers of 64 tokens and "
         "prompts of 100."
     ) in found

@@ -289,7 +289,7 @@ def test_the_load_of_an_answer_is_stated(former: Path, tmp_path: Path) -> None:
     assert 0 == result.exit_code, result.output
     assert [12, 24, 48, 96] == [one["batchAtOnce"] for one in json.loads(result.stdout)["loads"]]
     assert (
-        "Assumed are 1.00 interactive answers open on average and 24 batch requests at once on two replicas, "
+        "Assumed are 1 interactive answers open on average and 24 batch requests at once on two replicas, "
         "interactive ones of all prompts together and batch ones of chat, "
     ) in (out / "report.md").read_text()
     assert 2 == wrong.exit_code
