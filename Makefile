@@ -51,7 +51,7 @@ help:
 	@echo 'make install                 only install what serve needs, about 3 min'
 	@echo 'make install-simulated       only install what serve ENGINE=simulated needs, about 1 min'
 	@echo
-	@echo 'make check                   format, lint, types, import contracts, pure tests; at most 3 min'
+	@echo 'make check                   format, lint, types, import contracts, pure tests; at most 5 min'
 	@echo 'make test                    check, then Ray and a core with the real engine; at most 20 min with install'
 	@echo 'make test-long               soak, chaos, matrices with the real engine; at most 90 min'
 	@echo 'make contract                only what touches internals of Ray and vLLM; at most 5 min'
@@ -71,7 +71,7 @@ help:
 	@echo '                             about 10 min'
 	@echo 'make bench-route             what deciding on one request costs the ingress; about 30 s'
 	@echo 'make evaluate                policies on simulated fleets of 32 replicas, ours among them: docs/evaluation.md;'
-	@echo '                             about 90 min per seed, five of them, or 5 min with ARGS=--quick;'
+	@echo '                             about 75 min on two cores, or 5 with ARGS=--quick;'
 	@echo '                             goes on after an interruption with ARGS="--resume build/evaluate.jsonl"'
 	@echo 'make clean                   remove the virtual environments and all caches of this checkout; 5 s'
 	@echo
@@ -107,7 +107,7 @@ check: prepare-dev
 	$(BIN)ruff check
 	$(BIN)mypy
 	$(BIN)lint-imports
-	$(PYTEST) -m "not serve and not real and not long" $(ARGS)
+	$(PYTEST) -n logical --maxprocesses 8 -m "not serve and not real and not long" $(ARGS)
 
 test: check
 	$(PYTEST) -m "(serve or real) and not long" $(ARGS)

@@ -23,7 +23,7 @@ class FleetController(Controller):
     """The real one; it asks Ray Serve as ever, and is told that a thousand replicas run."""
 
     async def __init__(self) -> None:  # type: ignore[misc]  # Serve awaits it
-        await super().__init__()  # type: ignore[misc]
+        await super().__init__()
         ports = self._loop._ports
 
         def look() -> ServeStates:

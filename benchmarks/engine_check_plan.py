@@ -12,8 +12,7 @@ from random import Random
 from types import MappingProxyType
 from typing import Final
 
-from app.bench.measure import SINGLE_ANSWERS
-from app.bench.plan import Pair
+from app.bench.plan import SINGLE_ANSWERS, Pair
 from app.bench.plan import Plan as Grid
 from app.bench.prompts import Context, Prompt
 from autoscaling.profiling.measured import Cell

@@ -11,13 +11,16 @@ from typing import Final
 
 from app.bench.batches import Batches
 from app.bench.client import prompt_tokens
+from app.bench.duration import START_S
 from app.bench.engine_process import BenchEngineError, EngineProcess
-from app.bench.measure import Found, Measuring
+from app.bench.engine_settings import cores, for_bench
+from app.bench.found import Found
+from app.bench.made import facts_of, fingerprint
+from app.bench.measure import Measuring
 from app.bench.plan import Pair
 from app.bench.prefills import Prefills
 from app.bench.progress import Showing
 from app.bench.prompts import Prompt, built_in
-from app.bench.run import START_S, cores, facts_of, fingerprint, for_bench
 from app.bench.store import write_measurement
 from autoscaling.profiling.measured import Measurement
 from autoscaling.types import Role

@@ -92,16 +92,14 @@ class Plan:
         for name in (OURS, RIVAL):
             right = self.policy(Traffic.CONVERSATION, name)[: self.sensed_seeds]
             found.append(Sensing(name, "right", f"nothing; snapshots are {SNAPSHOT_DELAY_S:g} s old", right))
-            for field, what in (("acceptance", "acceptance"), ("cost", "the cost of a step")):
-                found += [
-                    Sensing(
-                        name,
-                        f"{field}_{factor:g}",
-                        f"{what} believed at {factor:g} of the truth",
-                        _with(right, field, factor),
-                    )
-                    for factor in BELIEVED
-                ]
+            for factor in BELIEVED:
+                words = f"acceptance believed at {factor:g} of the truth"
+                cells = tuple(replace(one, acceptance=factor) for one in right)
+                found.append(Sensing(name, f"acceptance_{factor:g}", words, cells))
+            for factor in BELIEVED:
+                words = f"the cost of a step believed at {factor:g} of the truth"
+                cells = tuple(replace(one, cost=factor) for one in right)
+                found.append(Sensing(name, f"cost_{factor:g}", words, cells))
             if name == OURS:
                 off = self.no_backfill(Traffic.CONVERSATION)[: self.sensed_seeds]
                 found.append(Sensing(name, "no_backfill", "backfill is off", off))
@@ -110,7 +108,7 @@ class Plan:
                     name,
                     f"snapshots_{late_s:g}_s",
                     f"snapshots are {late_s:g} s old",
-                    _with(right, "snapshot_delay_s", late_s),
+                    tuple(replace(one, snapshot_delay_s=late_s) for one in right),
                 )
                 for late_s in SNAPSHOT_DELAYS_S
             ]
@@ -134,7 +132,3 @@ class Plan:
         groups += [cells for pair in self.gaps() for cells in pair]
         wanted = dict.fromkeys(cell for cells in groups for cell in cells)
         return sorted(wanted, key=lambda one: (one.seed, one.traffic))
-
-
-def _with(cells: Cells, field: str, value: float) -> Cells:
-    return tuple(replace(one, **{field: value}) for one in cells)
