@@ -12,6 +12,7 @@ from app.simulation.fluid.course import Stays
 from app.simulation.fluid.crowd import Crowd
 from app.simulation.fluid.ends import Ends
 from app.simulation.fluid.load import Flow, Numbers
+from app.simulation.fluid.past import Past
 from app.simulation.fluid.pace import Busy, Pace, Stepping
 from app.simulation.fluid.uneven import LATELY_S, Lately, Uneven, hidden_share
 
@@ -19,6 +20,7 @@ FAR = 0.05  # a tick whose pace comes out by more than this share off what was f
 AGAIN = 3  # times at most
 _ALIKE = (  # in both parts of a cell
     "limit",
+    "floor",
     "clock",
     "pace",
     "uneven",
@@ -29,6 +31,7 @@ _ALIKE = (  # in both parts of a cell
     "_backlog",
     "_first_s",
     "_lately",
+    "_past",
 )
 
 
@@ -63,6 +66,7 @@ class Cell:
         flows = len(nature.ages)
         self.replicas = replicas
         self.limit = math.inf  # sequences of each up to which ingresses send it more
+        self.floor = 0.0  # sequences of each up to which guests fill them
         self.uneven = Uneven()
         self.clock = 0.0
         self.left = 0.0  # sequences in flight when the tick ends, if nobody came
@@ -79,6 +83,7 @@ class Cell:
         self._drafting = float(nature.drafting.mean())
         self._hidden = float(nature.hidden.mean())
         self._lately = Lately()
+        self._past = Past(nature.crowd.age_s)
         self._stay = 0.0  # of those that run: still there when the tick ends, if nobody began to
         self.pace: Pace = self._paced(0.0, 0.0, 0.0, 1.0)
 
@@ -102,7 +107,7 @@ class Cell:
             self._drafting = float(self._running @ self._nature.drafting) / running
             self._hidden = float(self._running @ self._nature.hidden) / running
         self.uneven = self._lately.uneven(
-            self._nature.crowd, self.replicas, self.pace.steady, self.limit, self._hidden
+            self._nature.crowd, self.replicas, self.pace.steady, self.limit, self._hidden, self.floor
         )
         waiting = float(self._waiting.sum())
         self._look(self._paced(float(self._running.sum()), waiting, self._entering_per_s, seconds), seconds)
@@ -154,12 +159,17 @@ class Cell:
         newest = -math.expm1(-seconds / LATELY_S)
         self._entering_per_s += newest * (float(entering.sum()) / replicas / seconds - self._entering_per_s)
         self._backlog, self._first_s = pace.backlog, pace.first_s
+        self._past = self._past.then(seconds, self.total / replicas)
         self._lately = self._lately.then(seconds, total / replicas, self.total / replicas)
         return gone
 
-    def looks(self, seconds: float) -> float:
-        """How often what is free here is filled in so many seconds."""
-        return self._nature.crowd.looks_per_s * seconds
+    def others(self, seconds: float) -> float:
+        """Sequences of a replica as those who did not send them take it when so many seconds are over."""
+        return self._past.at(max(0.0, self._nature.crowd.age_s - seconds))
+
+    @property
+    def ingresses(self) -> int:
+        return round(1 / self._nature.crowd.own)
 
     def split(self, replicas: int) -> Cell:
         """Part with some of the replicas, and with what is open there."""
@@ -181,6 +191,7 @@ class Cell:
         self._entering_per_s *= before / self.replicas
         self._backlog *= before / self.replicas
         self._lately = self._lately.thinned(before / self.replicas)
+        self._past = self._past.thinned(before / self.replicas)
 
     def _paced(self, running: float, waiting: float, entering_per_s: float, seconds: float) -> Pace:
         """The pace with so many sequences at all replicas together; the last is for each of them."""

@@ -23,16 +23,17 @@ class Of(IntEnum):
     PROMPT_SHARE = 3
     LUMPS_PER_S = 4
     SPREAD = 5
-    OWN_S = 6
-    UNEVEN = 7
-    UNEVEN_LUMPS = 8
-    RANDOM = 9
-    BLIND = 10
-    LEAVING_PER_S = 11
-    BEFORE_S = 12  # until the first token, without the own prompt and chance
-    TOKEN_S = 13
-    CHANCE_S = 14
-    FIRST_S = 15  # mean of all of it
+    LAST_S = 6
+    CHUNK_S = 7
+    UNEVEN = 8
+    UNEVEN_LUMPS = 9
+    RANDOM = 10
+    BLIND = 11
+    LEAVING_PER_S = 12
+    BEFORE_S = 13  # until the first token, without the own prompt and chance
+    TOKEN_S = 14
+    CHANCE_S = 15
+    FIRST_S = 16  # mean of all of it
 
 
 def row_of(pace: Pace, clock: float = 0.0) -> tuple[float, ...]:
@@ -44,7 +45,8 @@ def row_of(pace: Pace, clock: float = 0.0) -> tuple[float, ...]:
         pace.prompt_share,
         pace.lumps_per_s,
         pace.spread,
-        pace.own_s,
+        pace.last_s,
+        pace.chunk_s,
         pace.uneven,
         pace.uneven_lumps,
         pace.random,

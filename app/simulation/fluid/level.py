@@ -17,15 +17,19 @@ class Level:
     replicas: int
     staying: Sequence[float]  # by flow: the share of those let in that is still there then
     crowding: float = 1.0  # variance over mean of their sequences
-    looks: float = 1.0  # how often in the tick what is free is filled, by all ingresses together
-    guests: float = 0.0  # that were let in
+    ingresses: int = 1
+    others: float = 0.0  # sequences per replica as ingresses that did not send them take it when the tick ends
+    looks: float = 1.0
+    floor: float = 0.0  # sequences up to which guests filled every replica; 0 where there were too few of them
+    guests: float = 0.0  # that were let in and are there when it ends
 
-    def room(self, edge: int) -> float:
+    def room(self, edge: float) -> float:
         """How many guests find room yet, who go only where fewer sequences are than `edge`.
 
         At each look they fill all replicas up to there; loads are about gamma variates.
         """
-        shape = max(self.now, 1e-9) / self.crowding
-        reached = edge / self.crowding
-        free = edge * float(gammainc(shape, reached)) - self.now * float(gammainc(shape + 1.0, reached))
-        return max(0.0, self.looks * self.replicas * free - self.guests)
+        before = self.load - self.guests / self.replicas
+        seen = max(1e-9, before / self.ingresses + self.others * (1.0 - 1.0 / self.ingresses))
+        shape, reached = seen / self.crowding, edge / self.crowding
+        free = edge * float(gammainc(shape, reached)) - seen * float(gammainc(shape + 1.0, reached))
+        return max(0.0, self.looks * self.ingresses * self.replicas * free - self.guests)

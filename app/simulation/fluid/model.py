@@ -169,12 +169,15 @@ class _Run:
                     cell.left / replicas,
                     replicas,
                     cell.staying.tolist(),
-                    cell.uneven.crowding,
-                    cell.looks(seconds),
+                    cell.uneven.seen,
+                    cell.ingresses,
+                    cell.others(seconds),
+                    1.0 + cell.uneven.leaving_per_s * seconds,
                 )
             )
         self._door.let_in(now + seconds / 2, tick, arrived, levels, rules, history)
         for place, (role, cell) in enumerate(cells.items()):
+            cell.floor = levels[place].floor
             begun = history.taken[tick, :, place]
             ended = cell.advance(seconds, *self._coming(begun))
             self._speeds[role].add(now, ended, begun, cell.pace)

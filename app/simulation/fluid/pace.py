@@ -45,7 +45,8 @@ class Pace:
     prompt_share: float  # of it, for prompts of others
     lumps_per_s: float  # such prompts
     spread: float  # mean of the squares of their tokens over the square of the mean
-    own_s: float  # of the step in which the own prompt ends
+    last_s: float  # of the step in which the own prompt ends, without that prompt
+    chunk_s: float  # what prompts take of one step at most
     uneven: float  # standard deviation between replicas of a step's seconds without prompts, over their mean
     uneven_lumps: float  # of the prompts per second, likewise, where the load is above the mean
     random: float  # 1 where requests come at random, less where replicas are kept alike
@@ -127,7 +128,8 @@ class Stepping:
             prompt_share=share,
             lumps_per_s=lumps,
             spread=spread,
-            own_s=base + min(one, full) + share * met,
+            last_s=base + share * met,
+            chunk_s=full,
             uneven=varied,
             uneven_lumps=uneven.surplus * busy.running / (1.0 + uneven.surplus) / max(deviation, 1e-9),
             random=min(1.0, uneven.crowding * steady),

@@ -114,9 +114,11 @@ class Router:
                 break
             level, most = levels[place], left
             if place != own:
-                most = min(left, level.room(self._most(kind, place)))
+                refused = self._refused(kind, place)
+                most = min(left, level.room(refused) / max(level.staying[flow], 0.1))
                 if most < left:
                     closed = place
+                    level.floor = max(level.floor, refused)
             per = level.staying[flow] / level.replicas
             last = int(level.load + most * per)
             edge = None
@@ -130,7 +132,7 @@ class Router:
             else:
                 level.load = float(edge)  # not a rounding error below it
             if place != own:
-                level.guests += part
+                level.guests += part * level.staying[flow]
             taken[place] += part
             left -= part
         return taken[0], taken[1]
@@ -164,6 +166,11 @@ class Router:
             loads = (0, full) if place == 0 else (full, 0)
             self._borne[kind, place] = self._edge(kind, loads, place, self._limits[place].hard)
         return self._borne[kind, place]
+
+    def _refused(self, kind: int, place: int) -> float:
+        """The sequences at which a single replica is refused to guests of a kind."""
+        most = self._most(kind, place)
+        return max(0.0, most - self._below[place] * most**0.5)
 
     def _moved(self, kind: int, loads: tuple[int, int], place: int, load: int) -> int | None:
         """The choice with another load in one of the pools."""

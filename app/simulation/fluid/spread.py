@@ -19,10 +19,12 @@ PROMPTS: Final[Numbers] = _SHARES[[5, 2, 8, 0, 7, 3, 9, 1, 6, 4]]
 MOST_PROMPTS: Final = 0.9  # of the time, where a request happens to meet many
 
 
-def tpot_s(stay_s: Numbers, steps: Numbers, further: Numbers, rows: Numbers) -> Numbers:
+def tpot_s(
+    stay_s: Numbers, steps: Numbers, further: Numbers, prompts: Numbers | float, rows: Numbers
+) -> Numbers:
     """Seconds per token for equally likely fates, in a last axis that is added.
 
-    `stay_s` is what `steps` steps, which bring `further` tokens, take at the mean pace.  `rows` has the
+    `prompts` are the tokens of the own prompt, and `stay_s` is what `steps` steps, which bring `further` tokens, take at the mean pace.  `rows` has the
     columns of `Of` in a last axis.  All broadcast together but for that.
 
     Prompts of others hold all up, and while they do more of them come: those of the mean pace, and such as
@@ -32,7 +34,8 @@ def tpot_s(stay_s: Numbers, steps: Numbers, further: Numbers, rows: Numbers) -> 
     """
     share, lumps = rows[..., Of.PROMPT_SHARE], np.maximum(rows[..., Of.LUMPS_PER_S], 1e-9)
     calm_s = stay_s * (1.0 - share)
-    first_s = share * np.maximum(0.0, rows[..., Of.OWN_S] - rows[..., Of.STEP_S])
+    own_s = np.minimum(rows[..., Of.TOKEN_S] * prompts, rows[..., Of.CHUNK_S]) + rows[..., Of.LAST_S]
+    first_s = share * np.maximum(0.0, own_s - rows[..., Of.STEP_S])
     held_s = np.where(steps > 0, stay_s * share + first_s, 0.0)
     # Loads come and go: over a long stay their mean differs less than at one moment.
     long = np.maximum(stay_s * rows[..., Of.LEAVING_PER_S], 1e-6)
