@@ -29,11 +29,12 @@ class Of(IntEnum):
     UNEVEN_LUMPS = 9
     RANDOM = 10
     BLIND = 11
-    LEAVING_PER_S = 12
-    BEFORE_S = 13  # until the first token, without the own prompt and chance
-    TOKEN_S = 14
-    CHANCE_S = 15
-    FIRST_S = 16  # mean of all of it
+    APART = 12
+    LEAVING_PER_S = 13
+    BEFORE_S = 14  # until the first token, without the own prompt and chance
+    TOKEN_S = 15
+    CHANCE_S = 16
+    FIRST_S = 17  # mean of all of it
 
 
 def row_of(pace: Pace, clock: float = 0.0) -> tuple[float, ...]:
@@ -51,6 +52,7 @@ def row_of(pace: Pace, clock: float = 0.0) -> tuple[float, ...]:
         pace.uneven_lumps,
         pace.random,
         pace.blind,
+        pace.apart,
         pace.leaving_per_s,
         pace.queued_s + pace.fixed_s,
         pace.prompt_token_s,

@@ -21,14 +21,15 @@ class Level:
     others: float = 0.0  # sequences per replica as ingresses that did not send them take it when the tick ends
     looks: float = 1.0
     floor: float = 0.0  # sequences up to which guests filled every replica; 0 where there were too few of them
-    guests: float = 0.0  # that were let in and are there when it ends
+    guests: float = 0.0  # that were let in
+    present: float = 0.0  # those of them that are there when the tick ends
 
     def room(self, edge: float) -> float:
         """How many guests find room yet, who go only where fewer sequences are than `edge`.
 
         At each look they fill all replicas up to there; loads are about gamma variates.
         """
-        before = self.load - self.guests / self.replicas
+        before = self.load - self.present / self.replicas
         seen = max(1e-9, before / self.ingresses + self.others * (1.0 - 1.0 / self.ingresses))
         shape, reached = seen / self.crowding, edge / self.crowding
         free = edge * float(gammainc(shape, reached)) - seen * float(gammainc(shape + 1.0, reached))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from app.simulation.acceptance import Acceptance
 from app.simulation.engine_profile import EngineProfile
+from app.simulation.fluid.crowd import PULL
 from app.simulation.fluid.uneven import Uneven
 from app.simulation.replica import Lies
 from autoscaling.profile import MEAN
@@ -51,6 +52,7 @@ class Pace:
     uneven_lumps: float  # of the prompts per second, likewise, where the load is above the mean
     random: float  # 1 where requests come at random, less where replicas are kept alike
     leaving_per_s: float  # share of a replica's surplus that leaves
+    apart: float  # share of the prompts that come while the own one is computed, for some know of that
     blind: float  # share of the prompts that come while others hold all up, for nobody knows of those yet
     steady: float  # share by which departures rise with the load; less than 1, for steps grow with it
     queued_s: float
@@ -107,6 +109,7 @@ class Stepping:
         share = min(lumps * one, MOST_SHARE)
         slope = (base - self._step_s(0.0, busy, length)) / seen
         deviation = (uneven.crowding * max(0.0, busy.running)) ** 0.5
+        seen_deviation = (uneven.seen * max(0.0, busy.running)) ** 0.5
         varied = slope * deviation / base
         # A sequence makes more steps while they are short: 1 over the mean of 1 over their seconds.
         step = base / (1.0 + varied**2) / (1.0 - share)
@@ -134,6 +137,7 @@ class Stepping:
             uneven_lumps=uneven.surplus * busy.running / (1.0 + uneven.surplus) / max(deviation, 1e-9),
             random=min(1.0, uneven.crowding * steady),
             leaving_per_s=uneven.leaving_per_s,
+            apart=max(0.0, 1.0 - uneven.own * PULL / max(seen_deviation, 1e-9)),
             blind=blind,
             steady=steady,
             queued_s=busy.waiting / busy.entering_per_s if busy.entering_per_s > 0 else 0.0,

@@ -115,7 +115,7 @@ class Router:
             level, most = levels[place], left
             if place != own:
                 refused = self._refused(kind, place)
-                most = min(left, level.room(refused) / max(level.staying[flow], 0.1))
+                most = min(left, level.room(refused))
                 if most < left:
                     closed = place
                     level.floor = max(level.floor, refused)
@@ -132,7 +132,8 @@ class Router:
             else:
                 level.load = float(edge)  # not a rounding error below it
             if place != own:
-                level.guests += part * level.staying[flow]
+                level.guests += part
+                level.present += part * level.staying[flow]
             taken[place] += part
             left -= part
         return taken[0], taken[1]

@@ -35,7 +35,7 @@ def tpot_s(
     share, lumps = rows[..., Of.PROMPT_SHARE], np.maximum(rows[..., Of.LUMPS_PER_S], 1e-9)
     calm_s = stay_s * (1.0 - share)
     own_s = np.minimum(rows[..., Of.TOKEN_S] * prompts, rows[..., Of.CHUNK_S]) + rows[..., Of.LAST_S]
-    first_s = share * np.maximum(0.0, own_s - rows[..., Of.STEP_S])
+    first_s = share * rows[..., Of.APART] * np.maximum(0.0, own_s - rows[..., Of.STEP_S])
     held_s = np.where(steps > 0, stay_s * share + first_s, 0.0)
     # Loads come and go: over a long stay their mean differs less than at one moment.
     long = np.maximum(stay_s * rows[..., Of.LEAVING_PER_S], 1e-6)
