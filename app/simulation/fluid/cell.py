@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 
-from app.simulation.acceptance import Acceptance
-from app.simulation.fluid.course import Stays
-from app.simulation.fluid.crowd import Crowd
 from app.simulation.fluid.ends import Ends
-from app.simulation.fluid.load import Flow, Numbers
+from app.simulation.fluid.level import Level
+from app.simulation.fluid.load import Numbers
+from app.simulation.fluid.nature import Nature
+from app.simulation.fluid.pace import Busy, Pace
 from app.simulation.fluid.past import Past
-from app.simulation.fluid.pace import Busy, Pace, Stepping
-from app.simulation.fluid.uneven import LATELY_S, Lately, Uneven, hidden_share
+from app.simulation.fluid.uneven import LATELY_S, Lately, Uneven
 
 FAR = 0.05  # a tick whose pace comes out by more than this share off what was foreseen is done again
 AGAIN = 3  # times at most
@@ -33,26 +31,6 @@ _ALIKE = (  # in both parts of a cell
     "_lately",
     "_past",
 )
-
-
-class Nature:
-    """What is fixed for all cells of a pool: its engines, and what the flows are like there."""
-
-    def __init__(
-        self,
-        stepping: Stepping,
-        stays: Stays,
-        flows: Sequence[Flow],
-        acceptances: Sequence[Acceptance],
-        crowd: Crowd,
-    ) -> None:
-        self.stepping = stepping
-        self.crowd = crowd
-        self.stays = stays
-        # Tokens that those in flight have so far.
-        self.ages = np.array([flow.answers.mean_in_flight / 2 for flow in flows])
-        self.drafting = np.array([stepping.drafting(one) for one in acceptances])
-        self.hidden = np.array([hidden_share(flow.answers) for flow in flows])
 
 
 class Cell:
@@ -163,13 +141,19 @@ class Cell:
         self._lately = self._lately.then(seconds, total / replicas, self.total / replicas)
         return gone
 
-    def others(self, seconds: float) -> float:
-        """Sequences of a replica as those who did not send them take it when so many seconds are over."""
-        return self._past.at(max(0.0, self._nature.crowd.age_s - seconds))
-
-    @property
-    def ingresses(self) -> int:
-        return round(1 / self._nature.crowd.own)
+    def level(self, seconds: float) -> Level:
+        """How full the replicas are in a tick that was foreseen, for those who come in it."""
+        replicas, crowd = max(1, self.replicas), self._nature.crowd
+        return Level(
+            now=self.total / replicas,
+            load=self.left / replicas,
+            replicas=replicas,
+            staying=self.staying.tolist(),
+            crowding=self.uneven.seen,
+            own=crowd.own,
+            others=self._past.at(max(0.0, crowd.age_s - seconds)),
+            looks=1.0 + self.uneven.leaving_per_s * seconds,
+        )
 
     def split(self, replicas: int) -> Cell:
         """Part with some of the replicas, and with what is open there."""

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from app.simulation.fleet import Delays
-from app.simulation.fluid.cell import Cell, Nature
+from app.simulation.fluid.cell import Cell
 from app.simulation.fluid.load import Numbers
+from app.simulation.fluid.nature import Nature
 from autoscaling.decisions import Sizes
 from autoscaling.types import Role
 

@@ -16,21 +16,29 @@ class Level:
     load: float  # when the tick ends, with those that were let in so far
     replicas: int
     staying: Sequence[float]  # by flow: the share of those let in that is still there then
-    crowding: float = 1.0  # variance over mean of their sequences
-    ingresses: int = 1
-    others: float = 0.0  # sequences per replica as ingresses that did not send them take it when the tick ends
-    looks: float = 1.0
-    floor: float = 0.0  # sequences up to which guests filled every replica; 0 where there were too few of them
+    crowding: float = 1.0  # variance over mean of their sequences, as an ingress sees them
+    own: float = 1.0  # share of what is there that an ingress has sent itself
+    others: float = 0.0  # sequences per replica at the time of which ingresses know each other's
+    looks: float = 1.0  # how often in the tick loads have become others, so that there is room anew
+    floor: float = (
+        0.0  # sequences up to which guests filled every replica; 0 where there were too few of them
+    )
     guests: float = 0.0  # that were let in
     present: float = 0.0  # those of them that are there when the tick ends
 
     def room(self, edge: float) -> float:
-        """How many guests find room yet, who go only where fewer sequences are than `edge`.
+        """How many guests find room yet, who are refused by a replica with `edge` sequences.
 
-        At each look they fill all replicas up to there; loads are about gamma variates.
+        Every ingress fills all replicas up to there by what it sees: its own part as it is, that of the
+        others as it was.  So each of them fills what all have free.  Loads are about gamma variates.
         """
         before = self.load - self.present / self.replicas
-        seen = max(1e-9, before / self.ingresses + self.others * (1.0 - 1.0 / self.ingresses))
-        shape, reached = seen / self.crowding, edge / self.crowding
+        seen = self.own * before + (1.0 - self.own) * self.others
+        shape, reached = max(seen, 1e-9) / self.crowding, edge / self.crowding
         free = edge * float(gammainc(shape, reached)) - seen * float(gammainc(shape + 1.0, reached))
-        return max(0.0, self.looks * self.ingresses * self.replicas * free - self.guests)
+        return max(0.0, self.looks / self.own * self.replicas * free - self.guests)
+
+    def let_in(self, guests: float, flow: int) -> None:
+        """Count guests of a flow; `load` is raised by whoever lets them in."""
+        self.guests += guests
+        self.present += guests * self.staying[flow]

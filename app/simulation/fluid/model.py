@@ -12,15 +12,14 @@ from typing import Final
 import numpy as np
 
 from app.routing.rule import preferred_role
-from app.simulation.fluid.cell import Nature
 from app.simulation.fluid.control import Control
 from app.simulation.fluid.course import course_of, stays_of
 from app.simulation.fluid.crowd import Crowd
 from app.simulation.fluid.door import Door
 from app.simulation.fluid.fleet import Fleet
 from app.simulation.fluid.history import History
-from app.simulation.fluid.level import Level
 from app.simulation.fluid.load import FluidLoad, Numbers
+from app.simulation.fluid.nature import Nature
 from app.simulation.fluid.pace import Stepping
 from app.simulation.fluid.route import Router
 from app.simulation.fluid.score import Look, Ran, intervals_of, scores_of
@@ -162,19 +161,7 @@ class _Run:
         for role, cell in cells.items():
             cell.limit = float(self._control.limits[role].soft)
             cell.foresee(seconds)
-            replicas = max(1, cell.replicas)
-            levels.append(
-                Level(
-                    cell.total / replicas,
-                    cell.left / replicas,
-                    replicas,
-                    cell.staying.tolist(),
-                    cell.uneven.seen,
-                    cell.ingresses,
-                    cell.others(seconds),
-                    1.0 + cell.uneven.leaving_per_s * seconds,
-                )
-            )
+            levels.append(cell.level(seconds))
         self._door.let_in(now + seconds / 2, tick, arrived, levels, rules, history)
         for place, (role, cell) in enumerate(cells.items()):
             cell.floor = levels[place].floor

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -132,8 +133,7 @@ class Router:
             else:
                 level.load = float(edge)  # not a rounding error below it
             if place != own:
-                level.guests += part
-                level.present += part * level.staying[flow]
+                level.let_in(part, flow)
             taken[place] += part
             left -= part
         return taken[0], taken[1]
@@ -171,7 +171,7 @@ class Router:
     def _refused(self, kind: int, place: int) -> float:
         """The sequences at which a single replica is refused to guests of a kind."""
         most = self._most(kind, place)
-        return max(0.0, most - self._below[place] * most**0.5)
+        return max(0.0, most - self._below[place] * math.sqrt(most))
 
     def _moved(self, kind: int, loads: tuple[int, int], place: int, load: int) -> int | None:
         """The choice with another load in one of the pools."""

@@ -24,13 +24,14 @@ def tpot_s(
 ) -> Numbers:
     """Seconds per token for equally likely fates, in a last axis that is added.
 
-    `prompts` are the tokens of the own prompt, and `stay_s` is what `steps` steps, which bring `further` tokens, take at the mean pace.  `rows` has the
-    columns of `Of` in a last axis.  All broadcast together but for that.
+    `stay_s` is what `steps` steps, which bring `further` tokens, take at the mean pace; the own prompt has
+    so many tokens as `prompts` says.  `rows` has the columns of `Of` in a last axis.  All broadcast together
+    but for that.
 
     Prompts of others hold all up, and while they do more of them come: those of the mean pace, and such as
-    came while the own prompt was computed, less those of the last step.  Their seconds follow the law of a
-    busy period: none with probability exp(-a), where `a` prompts come in the time without any, and by the
-    mean and the variance otherwise.
+    came while the own prompt was computed, less those of the last step; whoever knew of it sent less then.
+    Their seconds follow the law of a busy period: none with probability exp(-a), where `a` prompts come in
+    the time without any, and by the mean and the variance otherwise.
     """
     share, lumps = rows[..., Of.PROMPT_SHARE], np.maximum(rows[..., Of.LUMPS_PER_S], 1e-9)
     calm_s = stay_s * (1.0 - share)

@@ -50,7 +50,15 @@ class Lately:
         """With idle replicas more: so large a share of all have been there."""
         return Lately(share * self.came_per_s, share * self.held)
 
-    def uneven(self, crowd: Crowd, replicas: int, steady: float, limit: float, hidden: float = 0.0, floor: float = 0.0) -> Uneven:
+    def uneven(
+        self,
+        crowd: Crowd,
+        replicas: int,
+        steady: float,
+        limit: float,
+        hidden: float = 0.0,
+        floor: float = 0.0,
+    ) -> Uneven:
         """How so many replicas differ, which get no more than `limit` sequences each.
 
         `steady` is the share by which departures rise with the load.  `hidden` is the share of the variance
@@ -80,13 +88,18 @@ def levelled(above: float) -> float:
 
     The mean is so many standard deviations `above` it.  Normal loads below the floor come to it.
     """
-    z = brentq(lambda z: _excess(z) - max(above, FLAT), -8.0, max(8.0, above))
-    density, below = math.exp(-z * z / 2) / math.sqrt(2 * math.pi), float(ndtr(z))
-    return (1.0 + z * z) * below + z * density - _excess(z) ** 2
+    above = max(above, FLAT)
+    z = float(brentq(lambda z: _above_floor(z) - above, -8.0, max(8.0, above)))
+    return (1.0 + z * z) * float(ndtr(z)) + z * _density(z) - above**2
 
 
-def _excess(z: float) -> float:
-    return math.exp(-z * z / 2) / math.sqrt(2 * math.pi) + z * float(ndtr(z))
+def _above_floor(z: float) -> float:
+    """The mean of a standard normal value above -z, less that place, where lower ones count as there."""
+    return _density(z) + z * float(ndtr(z))
+
+
+def _density(z: float) -> float:
+    return math.exp(-z * z / 2) / math.sqrt(2 * math.pi)
 
 
 def hidden_share(answers: Answers) -> float:

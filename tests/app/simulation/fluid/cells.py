@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from app.simulation.engine_profile import EngineProfile
-from app.simulation.fluid.cell import Cell, Nature
+from app.simulation.fluid.cell import Cell
 from app.simulation.fluid.course import stays_of
 from app.simulation.fluid.crowd import Crowd
 from app.simulation.fluid.load import FluidLoad, load_of
+from app.simulation.fluid.nature import Nature
 from app.simulation.fluid.pace import Stepping
 from app.simulation.replica import Lies
 from autoscaling.types import Role, Tier

@@ -13,7 +13,7 @@ from autoscaling.policy import TierObjective
 from autoscaling.types import Role, Tier
 from tests.app.simulation.services import steady
 
-LOAD = load_of(steady(Tier.BATCH, 1, 20))
+LOAD = load_of(steady(Tier.BATCH, 1, 20), 1.0)
 BATCH = list(Tier).index(Tier.BATCH)
 PLAIN = list(Role).index(Role.PLAIN)
 # Half of the answers takes 100 steps for 100 further tokens, the other half 200.

@@ -9,7 +9,7 @@ from app.simulation.fluid.level import Level
 
 def level(load: float, ingresses: int = 1, others: float = 0.0, looks: float = 1.0) -> Level:
     """Ten replicas that are all alike."""
-    return Level(load, load, 10, [1.0], 1e-4, ingresses, others, looks)
+    return Level(load, load, 10, [0.5], 1e-4, 1 / ingresses, others, looks)
 
 
 def test_guests_fill_up_to_where_they_are_refused() -> None:
@@ -26,7 +26,8 @@ def test_each_ingress_fills_what_it_does_not_see_of_the_others() -> None:
 def test_guests_that_were_let_in_take_room() -> None:
     """Half of the fifteen are gone when the tick ends, and their places count once."""
     one = level(8.0)
-    one.guests, one.present, one.load = 15.0, 7.5, 8.75
+    one.let_in(15.0, 0)
+    one.load += 0.75
 
     assert 5.0 == pytest.approx(one.room(10.0), rel=0.05)
 
