@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from app.simulation.fluid.coming import Coming
 from app.simulation.fluid.ends import Ends
 from app.simulation.fluid.level import Level
 from app.simulation.fluid.load import Numbers
@@ -26,6 +27,7 @@ _ALIKE = (  # in both parts of a cell
     "_drafting",
     "_hidden",
     "_prompt",
+    "_guests",
     "_backlog",
     "_first_s",
     "_lately",
@@ -56,6 +58,10 @@ class Cell:
         self._waiting: Numbers = np.zeros(flows)
         self._prompts: Numbers = np.zeros(flows)  # tokens of those in flight
         self._prompt = (1.0, 1.0)  # tokens of a prompt that comes: mean, and mean of the squares
+        self._guests = (
+            0.0,
+            1.0,
+        )  # share of its squares that is of guests, and how many of these come together
         self._entering_per_s = self._backlog = self._first_s = 0.0  # per replica
         self._context = nature.stepping.context_tokens
         self._drafting = float(nature.drafting.mean())
@@ -93,22 +99,14 @@ class Cell:
         if waiting > 0:
             self.staying = np.ones_like(self.staying)
 
-    def advance(
-        self,
-        seconds: float,
-        coming: Numbers,
-        prompts: Numbers,
-        square: float,
-    ) -> Numbers:
-        """Pass a tick in which sequences come evenly, by flow; those that end, by flow.
-
-        `prompts` are the tokens of all their prompts, `square` the mean of the squares.
-        """
-        total = float(coming.sum())
+    def advance(self, seconds: float, coming: Coming) -> Numbers:
+        """Pass a tick in which sequences come evenly; those that end, by flow."""
+        total = float(coming.sequences.sum())
         if total > 0:
-            self._prompt = float(prompts.sum()) / total, square
+            self._prompt = float(coming.prompts.sum()) / total, coming.square
+            self._guests = coming.guests, coming.bunch
         replicas, began = max(1, self.replicas), float(self._running.sum())
-        offered, waited = self._waiting + coming, float(self._waiting.sum())
+        offered, waited = self._waiting + coming.sequences, float(self._waiting.sum())
         fitting = self._nature.stepping.fitting(self._context) * replicas
         entering = offered
         if waited > 0:
@@ -131,7 +129,7 @@ class Cell:
         self._running = np.maximum(self._running + entering - gone, 0.0)
         self._waiting = offered - entering
         kept = np.divide(self.in_flight, held, np.zeros_like(held), where=held > 0)
-        self._prompts = (self._prompts + prompts) * kept
+        self._prompts = (self._prompts + coming.prompts) * kept
         self.clock += steps
         # By the last tick alone pools would take turns, each full of what the other one was too full for.
         newest = -math.expm1(-seconds / LATELY_S)
@@ -190,6 +188,8 @@ class Cell:
                 entering_per_s=entering_per_s,
                 prompt_tokens=self._prompt[0],
                 prompt_square=self._prompt[1],
+                guests=self._guests[0],
+                bunch=self._guests[1],
                 backlog=self._backlog,
                 first_s=self._first_s,
                 uneven=self.uneven,

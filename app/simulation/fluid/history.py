@@ -27,14 +27,16 @@ class Of(IntEnum):
     CHUNK_S = 7
     UNEVEN = 8
     UNEVEN_LUMPS = 9
-    RANDOM = 10
-    BLIND = 11
-    APART = 12
-    LEAVING_PER_S = 13
-    BEFORE_S = 14  # until the first token, without the own prompt and chance
-    TOKEN_S = 15
-    CHANCE_S = 16
-    FIRST_S = 17  # mean of all of it
+    REGULAR = 10
+    BUNCHED = 11
+    BLIND = 12
+    APART = 13
+    LEAVING_PER_S = 14
+    EVENING_PER_S = 15
+    BEFORE_S = 16  # until the first token, without the own prompt and chance
+    TOKEN_S = 17
+    CHANCE_S = 18
+    FIRST_S = 19  # mean of all of it
 
 
 def row_of(pace: Pace, clock: float = 0.0) -> tuple[float, ...]:
@@ -50,10 +52,12 @@ def row_of(pace: Pace, clock: float = 0.0) -> tuple[float, ...]:
         pace.chunk_s,
         pace.uneven,
         pace.uneven_lumps,
-        pace.random,
+        pace.regular,
+        pace.bunched,
         pace.blind,
         pace.apart,
         pace.leaving_per_s,
+        pace.evening_per_s,
         pace.queued_s + pace.fixed_s,
         pace.prompt_token_s,
         pace.chance_s,

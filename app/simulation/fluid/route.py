@@ -119,7 +119,7 @@ class Router:
                 most = min(left, level.room(refused))
                 if most < left:
                     closed = place
-                    level.floor = max(level.floor, refused)
+                    level.close(refused)
             per = level.staying[flow] / level.replicas
             last = int(level.load + most * per)
             edge = None

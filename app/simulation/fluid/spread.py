@@ -43,10 +43,13 @@ def tpot_s(
     loads = LOADS * np.sqrt(2.0 / long**2 * (long + np.expm1(-long)))[..., None]
     slower = np.maximum(0.3, 1.0 + rows[..., Of.UNEVEN, None] * loads)
     more = np.maximum(0.0, 1.0 + rows[..., Of.UNEVEN_LUMPS, None] * loads)
-    by_chance = rows[..., Of.RANDOM, None]
+    # A long stay meets as many prompts as others do; a short one ends before anything is evened out.
+    times = np.maximum(stay_s * rows[..., Of.EVENING_PER_S], 1e-6)
+    evened = 1.0 + np.expm1(-times) / times
+    by_chance = (1.0 - rows[..., Of.REGULAR] * evened + rows[..., Of.BUNCHED])[..., None]
     met = _prompts(
         (held_s * lumps / np.maximum(share, 1e-9))[..., None] * more,
-        np.minimum(share, MOST_PROMPTS)[..., None] * by_chance * rows[..., Of.BLIND, None],
+        np.minimum(share, MOST_PROMPTS)[..., None] * np.minimum(by_chance, 1.0) * rows[..., Of.BLIND, None],
         rows[..., Of.SPREAD, None] - 1.0 + by_chance,
     )
     values = calm_s[..., None] * slower + (share / lumps)[..., None] * met

@@ -25,6 +25,7 @@ class Uneven:
     """What is different where a sequence is, or may be, from the mean replica."""
 
     crowding: float = 1.0  # variance over mean of the sequences at a replica
+    unfilled: float = 1.0  # likewise, but for the guests that fill the emptier ones
     seen: float = 1.0  # likewise of the sequences that an ingress sees there
     leaving_per_s: float = 1.0  # share of a replica's surplus that leaves
     surplus: float = 0.0  # of arrivals where a sequence is, over those at the mean replica, less 1
@@ -75,12 +76,13 @@ class Lately:
             seen = (loads.seen + hidden * (crowd.own * held - loads.seen)) / variance
         # Replicas have no more than the limit: where the mean is near it they are alike.
         variance = 1.0 / (1.0 / variance + 1.0 / max(0.5, limit - held) ** 2)
+        unfilled = variance / held
         variance *= levelled((held - floor) / math.sqrt(seen * variance)) if floor > 0 else 1.0
         crowding = variance / held
         least, most = MOST_SURPLUS
         surplus = min(most, max(least, (leaving * crowding - came / held) / came))
         own = crowd.own if replicas > 1 else 0.0
-        return Uneven(crowding, seen * crowding, leaving, surplus, own)
+        return Uneven(crowding, unfilled, seen * crowding, leaving, surplus, own)
 
 
 def levelled(above: float) -> float:

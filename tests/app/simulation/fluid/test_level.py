@@ -35,3 +35,14 @@ def test_guests_that_were_let_in_take_room() -> None:
 def test_the_oftener_loads_change_the_more_room_is_found() -> None:
     """Each time that they are others' loads anew."""
     assert 60.0 == pytest.approx(level(8.0, looks=3.0).room(10.0), rel=0.02)
+
+
+def test_guests_that_wait_come_in_bunches() -> None:
+    """Two places are free at each replica: two and a half come at once; with room for all, each alone."""
+    one = level(8.0)
+    assert (0.0, 1.0) == (one.floor, one.bunch)
+
+    one.close(10.0)
+    assert (10.0, 2.5) == (one.floor, pytest.approx(one.bunch, rel=0.02))
+    one.close(9.0)
+    assert 10.0 == one.floor
