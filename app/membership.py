@@ -1,8 +1,9 @@
 """The ingress's view of the replicas: who is there, how busy, and what we have open; pure.
 
 Two memories with different lives: *membership* comes from the controller's snapshots and does not
-expire, so the service goes on without a controller; *load numbers* expire after 3 s, and then only
-our own open requests count.  A failed connection overrules both until the replica has spoken again.
+expire, so the service goes on without a controller; *load numbers* expire after 3 s, and then every
+other ingress is taken to have open what we have.  A failed connection overrules both until the replica
+has spoken again.
 """
 
 from __future__ import annotations
@@ -195,7 +196,7 @@ class Membership:
 
     def load(self, replica_id: str, now: float) -> int:
         """Count the requests in flight there: ours now, and what is expected of others' by a fresh report."""
-        return self.inflight(replica_id) + round(self._others.at(replica_id, now))
+        return self.inflight(replica_id) + round(self._others_at(replica_id, now))
 
     def candidates_view(self, now: float) -> tuple[Candidate, ...]:
         """List every known replica but the ejected ones; those that take no work have no room."""
@@ -220,8 +221,13 @@ class Membership:
         out = self._is_out(view, now)
         return _Seen(None if out else self._candidate(view, now, now >= skipped_until), now, until)
 
+    def _others_at(self, replica_id: str, now: float) -> float:
+        """Sequences of others there; unknown ones are not none: each of them has as many as we have."""
+        told = self._others.at(replica_id, now)
+        return self.inflight(replica_id) * (self.ingresses - 1.0) if told is None else told
+
     def _candidate(self, view: ReplicaView, now: float, open_now: bool) -> Candidate:
-        own, others = self.inflight(view.replica_id), self._others.at(view.replica_id, now)
+        own, others = self.inflight(view.replica_id), self._others_at(view.replica_id, now)
         mean, ingresses = self.answer_tokens(view.role), self.ingresses
         # The shares are our part of the limits; all ingresses together may use the whole soft limit.
         # An older controller tells the shares alone; their sum is the limit or somewhat more.

@@ -68,11 +68,11 @@ class OthersOpen:
                 left = exp(-max(0.0, now - told.at) / stay_s)
                 self._expected[replica_id] = mean + (told.others - mean) * left
 
-    def at(self, replica_id: str, now: float) -> float:
-        """Sequences of others there as of the last `expect`; 0 without a report that says anything."""
+    def at(self, replica_id: str, now: float) -> float | None:
+        """Sequences of others there as of the last `expect`; None without a report that says anything."""
         told = self._reported.get(replica_id)
         if told is None or now > told.at + LOAD_EXPIRES_S:
-            return 0.0
+            return None
         return self._expected.get(replica_id, told.others)
 
     def expire_at(self, replica_id: str) -> float:

@@ -82,7 +82,7 @@ def page(run: Run) -> str:
         "Held out of the fit: batches 2 and 8, K = 4, and the middle prompts where nothing is drafted.\n"
         "The other cells make a profile, as `twinpool bench` makes it, and the profile makes the simulated "
         "engines; these run each held-out cell as the real ones did.\n"
-        "Tokens per second are those of the full batch: sequences x tokens per step / seconds of a step. "
+        "Tokens per second are those of the full batch: the tokens that its steps bring over their seconds. "
         "Errors are simulated over measured, less 1.\n"
         "TPOT is what a caller sees, and has the way through the HTTP server in it where it was measured."
     )

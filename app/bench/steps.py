@@ -19,24 +19,25 @@ def full_steps(records: Sequence[StepRecord], sequences: int, prompt_tokens: int
 
     `prompt_tokens` are those of all sequences together.  The records are of one batch, from its first step.
     """
-    seen: list[tuple[float, int, float]] = []  # seconds, tokens, context
+    seen: list[tuple[float, int, float, int]] = []  # seconds, tokens, context, tokens that came out
     context = float(prompt_tokens)
     for one in records:
         if one.step_s is not None and one.sequences == sequences and not (one.started or one.prompt_tokens):
-            seen.append((one.step_s, one.sequences + one.drafted, context))
+            seen.append((one.step_s, one.sequences + one.drafted, context, one.decode_tokens))
         context += one.started + one.decode_tokens
     if len(seen) < FEWEST:
         return None
     seen.sort()
     cut = int(CUT * len(seen))
     kept = seen[cut : len(seen) - cut]
-    times = [time for time, _, _ in kept]
+    times = [one[0] for one in kept]
     return Steps(
         count=len(kept),
         step_s=statistics.fmean(times),
         spread_s=statistics.pstdev(times),
-        tokens=statistics.fmean(tokens for _, tokens, _ in kept),
-        context_tokens=statistics.fmean(context for _, _, context in kept),
+        tokens=statistics.fmean(one[1] for one in kept),
+        context_tokens=statistics.fmean(one[2] for one in kept),
+        decoded=statistics.fmean(one[3] for one in kept),
     )
 
 
@@ -50,6 +51,7 @@ def together(parts: Sequence[Steps]) -> Steps | None:
         return sum(part.count * value for part, value in zip(parts, values, strict=True)) / count
 
     step_s = mean([part.step_s for part in parts])
+    decoded = [part.decoded for part in parts if part.decoded is not None]
     second = mean([part.spread_s**2 + part.step_s**2 for part in parts])
     return Steps(
         count=count,
@@ -57,6 +59,7 @@ def together(parts: Sequence[Steps]) -> Steps | None:
         spread_s=max(0.0, second - step_s**2) ** 0.5,
         tokens=mean([part.tokens for part in parts]),
         context_tokens=mean([part.context_tokens for part in parts]),
+        decoded=mean(decoded) if len(decoded) == len(parts) else None,
     )
 
 

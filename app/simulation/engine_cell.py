@@ -18,7 +18,7 @@ from deployments.engine import StepRecord
 class Pace:
     """How fast a cell is, measured or simulated."""
 
-    tokens_per_s: float  # of the full batch: sequences x tokens per step / seconds of a full step
+    tokens_per_s: float  # of the full batch: the tokens of its steps over their seconds
     step_s: float  # mean of a step in which the whole batch decodes and nothing else runs
     step_tokens: float  # verified in such a step, all sequences together
     tokens_per_step: float  # that a sequence gets, over whole answers
@@ -36,10 +36,14 @@ class Asked:
 
 
 def pace(sequences: int, steps: Steps, tokens: int, request_steps: int, tpot_s: float | None) -> Pace:
-    """What full steps, and the tokens of whole answers over their steps, come to; as in `CellRun`."""
+    """What full steps come to, and what the tokens of whole answers over their steps.
+
+    An older measurement does not know what came out of its full steps: then they are taken to have brought as
+    much as all others, as in `CellRun`.
+    """
     tokens_per_step = tokens / request_steps
     return Pace(
-        tokens_per_s=sequences * tokens_per_step / steps.step_s,
+        tokens_per_s=(sequences * tokens_per_step if steps.decoded is None else steps.decoded) / steps.step_s,
         step_s=steps.step_s,
         step_tokens=steps.tokens,
         tokens_per_step=tokens_per_step,

@@ -50,6 +50,7 @@ class Steps:
     spread_s: float  # standard deviation of the same
     tokens: float  # mean N: sequences and the draft tokens that were verified
     context_tokens: float  # mean over the steps of the context of all sequences together
+    decoded: float | None = None  # mean of the tokens that came out; older measurements do not have it
 
 
 @dataclass(frozen=True, slots=True)

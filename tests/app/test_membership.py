@@ -93,15 +93,18 @@ def test_membership_does_not_expire() -> None:
 
 
 @pytest.mark.parametrize(
-    ("now", "expected"),
-    [(100.0, 7), (102.4, 7), (102.6, 2)],
+    ("now", "ingresses", "expected"),
+    [(100.0, 3, 7), (102.4, 3, 7), (102.6, 3, 6), (102.6, 1, 2)],
 )
-def test_load_numbers_expire_after_3_s(now: float, expected: int) -> None:
-    """Others' requests count until the report is 3 s old, by its age in the snapshot and our clock since."""
+def test_load_numbers_expire_after_3_s(now: float, ingresses: int, expected: int) -> None:
+    """Others' requests count until the report is 3 s old, by its age in the snapshot and our clock since.
+
+    Then they are unknown, and not none: each other ingress is taken to have there what we have.
+    """
     clock = Clock(99.0)
     members = Membership(clock)
     members.started("a")
-    members.accept(snapshot(view("a", inflight=6, age_s=0.5)), 100.0)
+    members.accept(replace(snapshot(view("a", inflight=6, age_s=0.5)), ingresses=ingresses), 100.0)
     clock.now = 100.0
     members.started("a")
     assert expected == members.load("a", now)

@@ -40,6 +40,7 @@ class MemoryMachine(RuleBasedStateMachine):
         on_its_way_s=st.sampled_from(STEPS),
         mean=st.none() | st.just(10.0),
         stays=st.booleans(),
+        ingresses=st.integers(1, 3),
     )
     def arrive(
         self,
@@ -51,6 +52,7 @@ class MemoryMachine(RuleBasedStateMachine):
         on_its_way_s: float,
         mean: float | None,
         stays: bool,
+        ingresses: int,
     ) -> None:
         self.seq += 1
         report = self.seq if speaks else 0
@@ -58,7 +60,8 @@ class MemoryMachine(RuleBasedStateMachine):
             view(i, seq=report, accepting=accepting, inflight=inflight, age_s=age_s) for i in sorted(ids)
         ]
         speed = PoolSpeed(ttft_p50_s=0.1, tpot_p50_s=0.05 if stays else None, answer_tokens=mean)
-        found = replace(snapshot(*views, seq=self.seq), routing=RoutingRules(speeds={Role.PLAIN: speed}))
+        rules = RoutingRules(speeds={Role.PLAIN: speed})
+        found = replace(snapshot(*views, seq=self.seq), routing=rules, ingresses=ingresses)
         for members in self.both:
             members.accept(found, self.now, self.now - on_its_way_s)
 

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 
-from app.simulation.acceptance import Acceptance
-from app.simulation.fluid.course import Stays
-from app.simulation.fluid.crowd import Crowd
+from app.simulation.fluid.coming import Coming
 from app.simulation.fluid.ends import Ends
-from app.simulation.fluid.load import Flow, Numbers
-from app.simulation.fluid.pace import Busy, Pace, Stepping
-from app.simulation.fluid.uneven import LATELY_S, Lately, Uneven, hidden_share
+from app.simulation.fluid.level import Level
+from app.simulation.fluid.load import Numbers
+from app.simulation.fluid.nature import Nature
+from app.simulation.fluid.pace import Busy, Pace
+from app.simulation.fluid.past import Past
+from app.simulation.fluid.uneven import LATELY_S, Lately, Uneven
 
 FAR = 0.05  # a tick whose pace comes out by more than this share off what was foreseen is done again
 AGAIN = 3  # times at most
 _ALIKE = (  # in both parts of a cell
     "limit",
+    "floor",
     "clock",
     "pace",
     "uneven",
@@ -26,30 +27,12 @@ _ALIKE = (  # in both parts of a cell
     "_drafting",
     "_hidden",
     "_prompt",
+    "_guests",
     "_backlog",
     "_first_s",
     "_lately",
+    "_past",
 )
-
-
-class Nature:
-    """What is fixed for all cells of a pool: its engines, and what the flows are like there."""
-
-    def __init__(
-        self,
-        stepping: Stepping,
-        stays: Stays,
-        flows: Sequence[Flow],
-        acceptances: Sequence[Acceptance],
-        crowd: Crowd,
-    ) -> None:
-        self.stepping = stepping
-        self.crowd = crowd
-        self.stays = stays
-        # Tokens that those in flight have so far.
-        self.ages = np.array([flow.answers.mean_in_flight / 2 for flow in flows])
-        self.drafting = np.array([stepping.drafting(one) for one in acceptances])
-        self.hidden = np.array([hidden_share(flow.answers) for flow in flows])
 
 
 class Cell:
@@ -63,6 +46,7 @@ class Cell:
         flows = len(nature.ages)
         self.replicas = replicas
         self.limit = math.inf  # sequences of each up to which ingresses send it more
+        self.floor = 0.0  # sequences of each up to which guests fill them
         self.uneven = Uneven()
         self.clock = 0.0
         self.left = 0.0  # sequences in flight when the tick ends, if nobody came
@@ -74,11 +58,16 @@ class Cell:
         self._waiting: Numbers = np.zeros(flows)
         self._prompts: Numbers = np.zeros(flows)  # tokens of those in flight
         self._prompt = (1.0, 1.0)  # tokens of a prompt that comes: mean, and mean of the squares
+        self._guests = (
+            0.0,
+            1.0,
+        )  # share of its squares that is of guests, and how many of these come together
         self._entering_per_s = self._backlog = self._first_s = 0.0  # per replica
         self._context = nature.stepping.context_tokens
         self._drafting = float(nature.drafting.mean())
         self._hidden = float(nature.hidden.mean())
         self._lately = Lately()
+        self._past = Past(nature.crowd.age_s)
         self._stay = 0.0  # of those that run: still there when the tick ends, if nobody began to
         self.pace: Pace = self._paced(0.0, 0.0, 0.0, 1.0)
 
@@ -102,7 +91,7 @@ class Cell:
             self._drafting = float(self._running @ self._nature.drafting) / running
             self._hidden = float(self._running @ self._nature.hidden) / running
         self.uneven = self._lately.uneven(
-            self._nature.crowd, self.replicas, self.pace.steady, self.limit, self._hidden
+            self._nature.crowd, self.replicas, self.pace.steady, self.limit, self._hidden, self.floor
         )
         waiting = float(self._waiting.sum())
         self._look(self._paced(float(self._running.sum()), waiting, self._entering_per_s, seconds), seconds)
@@ -110,22 +99,14 @@ class Cell:
         if waiting > 0:
             self.staying = np.ones_like(self.staying)
 
-    def advance(
-        self,
-        seconds: float,
-        coming: Numbers,
-        prompts: Numbers,
-        square: float,
-    ) -> Numbers:
-        """Pass a tick in which sequences come evenly, by flow; those that end, by flow.
-
-        `prompts` are the tokens of all their prompts, `square` the mean of the squares.
-        """
-        total = float(coming.sum())
+    def advance(self, seconds: float, coming: Coming) -> Numbers:
+        """Pass a tick in which sequences come evenly; those that end, by flow."""
+        total = float(coming.sequences.sum())
         if total > 0:
-            self._prompt = float(prompts.sum()) / total, square
+            self._prompt = float(coming.prompts.sum()) / total, coming.square
+            self._guests = coming.guests, coming.bunch
         replicas, began = max(1, self.replicas), float(self._running.sum())
-        offered, waited = self._waiting + coming, float(self._waiting.sum())
+        offered, waited = self._waiting + coming.sequences, float(self._waiting.sum())
         fitting = self._nature.stepping.fitting(self._context) * replicas
         entering = offered
         if waited > 0:
@@ -148,18 +129,29 @@ class Cell:
         self._running = np.maximum(self._running + entering - gone, 0.0)
         self._waiting = offered - entering
         kept = np.divide(self.in_flight, held, np.zeros_like(held), where=held > 0)
-        self._prompts = (self._prompts + prompts) * kept
+        self._prompts = (self._prompts + coming.prompts) * kept
         self.clock += steps
         # By the last tick alone pools would take turns, each full of what the other one was too full for.
         newest = -math.expm1(-seconds / LATELY_S)
         self._entering_per_s += newest * (float(entering.sum()) / replicas / seconds - self._entering_per_s)
         self._backlog, self._first_s = pace.backlog, pace.first_s
+        self._past = self._past.then(seconds, self.total / replicas)
         self._lately = self._lately.then(seconds, total / replicas, self.total / replicas)
         return gone
 
-    def looks(self, seconds: float) -> float:
-        """How often what is free here is filled in so many seconds."""
-        return self._nature.crowd.looks_per_s * seconds
+    def level(self, seconds: float) -> Level:
+        """How full the replicas are in a tick that was foreseen, for those who come in it."""
+        replicas, crowd = max(1, self.replicas), self._nature.crowd
+        return Level(
+            now=self.total / replicas,
+            load=self.left / replicas,
+            replicas=replicas,
+            staying=self.staying.tolist(),
+            crowding=self.uneven.seen,
+            own=crowd.own,
+            others=self._past.at(max(0.0, crowd.age_s - seconds)),
+            looks=1.0 + self.uneven.leaving_per_s * seconds,
+        )
 
     def split(self, replicas: int) -> Cell:
         """Part with some of the replicas, and with what is open there."""
@@ -181,6 +173,7 @@ class Cell:
         self._entering_per_s *= before / self.replicas
         self._backlog *= before / self.replicas
         self._lately = self._lately.thinned(before / self.replicas)
+        self._past = self._past.thinned(before / self.replicas)
 
     def _paced(self, running: float, waiting: float, entering_per_s: float, seconds: float) -> Pace:
         """The pace with so many sequences at all replicas together; the last is for each of them."""
@@ -195,6 +188,8 @@ class Cell:
                 entering_per_s=entering_per_s,
                 prompt_tokens=self._prompt[0],
                 prompt_square=self._prompt[1],
+                guests=self._guests[0],
+                bunch=self._guests[1],
                 backlog=self._backlog,
                 first_s=self._first_s,
                 uneven=self.uneven,

@@ -43,8 +43,8 @@ class Crowd:
         self.own = 1.0 / ingresses  # share of what came to a replica of late that an ingress knows
         self._delay_s = snapshot_delay_s
         self._used_s = POLL_S + snapshot_delay_s  # a snapshot is used until the next one comes
-        # How often all ingresses together fill what they take for free.
-        self.looks_per_s = ingresses / max(REPORT_PERIOD_S, self._used_s)
+        # Of what an ingress knows of the others, on average.
+        self.age_s = snapshot_delay_s + (REPORT_PERIOD_S + self._used_s) / 2
         self._omega = np.concatenate(([0.0], np.geomspace(0.01, 160.0, 240)))
         self._found: dict[tuple[int, ...], Loads] = {}
 

@@ -10,8 +10,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from app.simulation.fleet import Delays
-from app.simulation.fluid.cell import Cell, Nature
+from app.simulation.fluid.cell import Cell
+from app.simulation.fluid.coming import Coming
 from app.simulation.fluid.load import Numbers
+from app.simulation.fluid.nature import Nature
 from autoscaling.decisions import Sizes
 from autoscaling.types import Role
 
@@ -95,7 +97,7 @@ class Pool:
         for one in self._drains:
             if one.emptied < one.begun:
                 one.cell.foresee(seconds)
-                one.cell.advance(seconds, nobody, nobody, 1.0)
+                one.cell.advance(seconds, Coming(nobody, nobody, 1.0))
                 self._empty(one, now + seconds)
             while one.stops and one.stops[0] <= now + seconds:
                 one.stops.popleft()

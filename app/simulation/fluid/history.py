@@ -23,16 +23,20 @@ class Of(IntEnum):
     PROMPT_SHARE = 3
     LUMPS_PER_S = 4
     SPREAD = 5
-    OWN_S = 6
-    UNEVEN = 7
-    UNEVEN_LUMPS = 8
-    RANDOM = 9
-    BLIND = 10
-    LEAVING_PER_S = 11
-    BEFORE_S = 12  # until the first token, without the own prompt and chance
-    TOKEN_S = 13
-    CHANCE_S = 14
-    FIRST_S = 15  # mean of all of it
+    LAST_S = 6
+    CHUNK_S = 7
+    UNEVEN = 8
+    UNEVEN_LUMPS = 9
+    REGULAR = 10
+    BUNCHED = 11
+    BLIND = 12
+    APART = 13
+    LEAVING_PER_S = 14
+    EVENING_PER_S = 15
+    BEFORE_S = 16  # until the first token, without the own prompt and chance
+    TOKEN_S = 17
+    CHANCE_S = 18
+    FIRST_S = 19  # mean of all of it
 
 
 def row_of(pace: Pace, clock: float = 0.0) -> tuple[float, ...]:
@@ -44,12 +48,16 @@ def row_of(pace: Pace, clock: float = 0.0) -> tuple[float, ...]:
         pace.prompt_share,
         pace.lumps_per_s,
         pace.spread,
-        pace.own_s,
+        pace.last_s,
+        pace.chunk_s,
         pace.uneven,
         pace.uneven_lumps,
-        pace.random,
+        pace.regular,
+        pace.bunched,
         pace.blind,
+        pace.apart,
         pace.leaving_per_s,
+        pace.evening_per_s,
         pace.queued_s + pace.fixed_s,
         pace.prompt_token_s,
         pace.chance_s,

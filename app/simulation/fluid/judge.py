@@ -64,7 +64,11 @@ def judge(
                 continue
             came = np.maximum(begun[:, None] + load.tick_s / 2 - history.waited_s[:ticks, kinds], 0.0)
             interval = np.minimum((came / interval_s).astype(int), intervals - 1)
-            kept = _tpots(clock, courses[role][flow], total, interval, objective, judged.tpot[:, tier])
+            lengths = [load.kinds[number].prompt_tokens for number in kinds]
+            prompts = np.divide(taken @ lengths, total, np.zeros(ticks), where=total > 0)
+            kept = _tpots(
+                clock, courses[role][flow], total, prompts, interval, objective, judged.tpot[:, tier]
+            )
             for column, number in enumerate(kinds):
                 weights, waited_s = taken[:, column], history.waited_s[:ticks, number]
                 first_s = pools[:, Of.BEFORE_S] + pools[:, Of.TOKEN_S] * load.kinds[number].prompt_tokens
@@ -116,6 +120,7 @@ def _tpots(
     clock: _Clock,
     course: Course,
     total: Numbers,
+    prompts: Numbers,
     interval: NDArray[np.int64],
     objective: TierObjective,
     histogram: Numbers,
@@ -136,9 +141,10 @@ def _tpots(
     for begin in range(0, len(chosen), AT_ONCE):
         some = chosen[begin : begin + AT_ONCE]
         rows = clock.pools[middles[some]]
+        own = prompts[middles[some]][:, None]
         start = rows[:, Of.CLOCK] + (clock.tick_s / 2 + rows[:, Of.FIRST_S]) * rows[:, Of.STEPS_PER_S]
         stay_s = clock.time(start[:, None] + course.steps) - clock.time(start)[:, None]
-        values = tpot_s(stay_s, course.steps, course.further, rows[:, None, :])
+        values = tpot_s(stay_s, course.steps, course.further, own, rows[:, None, :])
         if objective.tpot_seconds is not None:
             inside = (values <= objective.tpot_seconds).sum(axis=2)
             shares[some] = single + inside @ weights

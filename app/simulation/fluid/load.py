@@ -19,6 +19,10 @@ from autoscaling.types import Tier
 PROMPT_GROUPS: Final = 4  # lengths of prompt that routing tells apart, with equally many requests each
 EXACT: Final = 64  # answers up to so many tokens are told apart by the token
 PER_DOUBLING: Final = 24  # groups of longer ones
+# Bursts fill replicas within a second, and answers to short requests are whole in half of one.
+TICK_S: Final = 0.5
+LONG_TICK_S: Final = 1.0  # a day of any fleet takes about a minute then
+LONG_S: Final = 6 * 3600.0
 _GRID_S: Final = 600.0  # the day's rate is followed in steps of ten minutes, the window of the published peak
 
 Numbers = NDArray[np.float64]
@@ -75,13 +79,17 @@ class FluidLoad:
         return len(self.arrivals) * self.tick_s
 
 
-def load_of(trace: Sequence[Arrival], tick_s: float = 1.0, longest: int | None = None) -> FluidLoad:
+def load_of(trace: Sequence[Arrival], tick_s: float | None = None, longest: int | None = None) -> FluidLoad:
     """A trace as a fluid load, whose last tick is that of the last request.
+
+    Without `tick_s` ticks take `TICK_S`, or `LONG_TICK_S` where the trace is longer than `LONG_S`.
 
     `longest` is what an engine holds of prompt and answer together, in tokens: requests whose prompt reaches
     it are left out, answers are cut to it, as engines do.  Raises ValueError where nothing is left, and for
     ticks of no length.
     """
+    if tick_s is None:
+        tick_s = LONG_TICK_S if trace and trace[-1].at_s > LONG_S else TICK_S
     if not tick_s > 0:
         raise ValueError(f"tick_s: {tick_s:g}: give seconds above 0")
     kept = [one for one in trace if longest is None or one.prompt_tokens < longest]

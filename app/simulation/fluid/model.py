@@ -12,17 +12,17 @@ from typing import Final
 import numpy as np
 
 from app.routing.rule import preferred_role
-from app.simulation.fluid.cell import Nature
+from app.simulation.fluid.coming import Coming
 from app.simulation.fluid.control import Control
 from app.simulation.fluid.course import course_of, stays_of
 from app.simulation.fluid.crowd import Crowd
 from app.simulation.fluid.door import Door
 from app.simulation.fluid.fleet import Fleet
 from app.simulation.fluid.history import History
-from app.simulation.fluid.level import Level
-from app.simulation.fluid.load import FluidLoad, Numbers
+from app.simulation.fluid.load import TICK_S, FluidLoad, Numbers
+from app.simulation.fluid.nature import Nature
 from app.simulation.fluid.pace import Stepping
-from app.simulation.fluid.route import Router
+from app.simulation.fluid.route import ROLES, Router
 from app.simulation.fluid.score import Look, Ran, intervals_of, scores_of
 from app.simulation.fluid.setup import FluidSetup
 from app.simulation.fluid.speeds import Speeds
@@ -33,6 +33,8 @@ from autoscaling.types import Role
 LONGEST_TAIL_S: Final = 7200.0  # behind the load's end, until the last answer has come
 OPEN: Final = 1e-6  # share of all requests; when fewer are open the run is over
 SAY_S: Final = 60.0
+DECIDE_S: Final = 1.0  # late rules let guests in by times that have passed
+LONG_DECIDE_S: Final = 5.0  # of a day of a fleet, where decisions take most of the time
 
 
 def simulate_fluid(setup: FluidSetup, load: FluidLoad, say: Say | None = None) -> Scores:
@@ -72,6 +74,7 @@ class _Run:
         self._speeds = {role: Speeds(load, self._courses[role]) for role in Role}
         self._preferred = [preferred_role(flow.tier, None) for flow in load.flows]
         self._flow_of = np.array([kind.flow for kind in load.kinds])
+        self._home = np.array([ROLES.index(self._preferred[kind.flow]) for kind in load.kinds])
         self._prompts = np.array([kind.prompt_tokens for kind in load.kinds])
         self._squares = np.array([kind.prompt_square for kind in load.kinds])
         self._looks: list[Look] = []
@@ -80,7 +83,8 @@ class _Run:
     def run(self) -> Scores:
         setup, load, history = self._setup, self._load, self._history
         seconds, ticks = load.tick_s, len(load.arrivals)
-        every = max(1, round(setup.decide_s / seconds))
+        decide_s = setup.decide_s or (DECIDE_S if seconds <= TICK_S else LONG_DECIDE_S)
+        every = max(1, round(decide_s / seconds))
         fewest = OPEN * float(load.arrivals.sum())
         for tick in range(ticks + round(LONGEST_TAIL_S / seconds)):
             if tick >= ticks and self._open() <= fewest:
@@ -162,33 +166,28 @@ class _Run:
         for role, cell in cells.items():
             cell.limit = float(self._control.limits[role].soft)
             cell.foresee(seconds)
-            replicas = max(1, cell.replicas)
-            levels.append(
-                Level(
-                    cell.total / replicas,
-                    cell.left / replicas,
-                    replicas,
-                    cell.staying.tolist(),
-                    cell.uneven.crowding,
-                    cell.looks(seconds),
-                )
-            )
+            levels.append(cell.level(seconds))
         self._door.let_in(now + seconds / 2, tick, arrived, levels, rules, history)
         for place, (role, cell) in enumerate(cells.items()):
+            cell.floor = levels[place].floor
             begun = history.taken[tick, :, place]
-            ended = cell.advance(seconds, *self._coming(begun))
+            ended = cell.advance(seconds, self._coming(place, begun, levels[place].bunch))
             self._speeds[role].add(now, ended, begun, cell.pace)
         history.note(tick, clocks, {role: cell.pace for role, cell in cells.items()})
         if self._door.queue.busy:
             self._refuse(now + seconds / 2, tick, stranded=not any(cell.replicas for cell in cells.values()))
         self._fleet.drain(seconds, now)
 
-    def _coming(self, begun: Numbers) -> tuple[Numbers, Numbers, float]:
-        """Those let in: by flow sequences and tokens of their prompts, and the mean of their squares."""
+    def _coming(self, place: int, begun: Numbers, bunch: float) -> Coming:
+        """Those let in, by kind, in the pool of a place."""
         flows, total = len(self._load.flows), float(begun.sum())
-        coming = np.asarray(np.bincount(self._flow_of, begun, flows), float)
+        sequences = np.asarray(np.bincount(self._flow_of, begun, flows), float)
         prompts = np.asarray(np.bincount(self._flow_of, begun * self._prompts, flows), float)
-        return coming, prompts, float(begun @ self._squares) / total if total > 0 else 1.0
+        if total <= 0:
+            return Coming(sequences, prompts, 1.0)
+        squares = begun * self._squares
+        guests = float(squares[self._home != place].sum() / squares.sum())
+        return Coming(sequences, prompts, float(squares.sum()) / total, guests, bunch)
 
     def _refuse(self, at_s: float, tick: int, *, stranded: bool) -> None:
         for kind, came_s, count in self._door.queue.refuse(at_s, self._control.rules, stranded=stranded):

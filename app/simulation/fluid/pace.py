@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from app.simulation.acceptance import Acceptance
 from app.simulation.engine_profile import EngineProfile
+from app.simulation.fluid.crowd import PULL
 from app.simulation.fluid.uneven import Uneven
 from app.simulation.replica import Lies
 from autoscaling.profile import MEAN
@@ -27,6 +28,8 @@ class Busy:
     entering_per_s: float  # sequences that begin to run
     prompt_tokens: float  # of one that does, mean
     prompt_square: float  # mean of the squares
+    guests: float  # share of the squares that is of guests
+    bunch: float  # guests that come together with one, that one included
     backlog: float  # prompts that were to be computed before
     first_s: float  # mean of the tick before, from there to a first token
     uneven: Uneven
@@ -45,11 +48,18 @@ class Pace:
     prompt_share: float  # of it, for prompts of others
     lumps_per_s: float  # such prompts
     spread: float  # mean of the squares of their tokens over the square of the mean
-    own_s: float  # of the step in which the own prompt ends
+    last_s: float  # of the step in which the own prompt ends, without that prompt
+    chunk_s: float  # what prompts take of one step at most
     uneven: float  # standard deviation between replicas of a step's seconds without prompts, over their mean
     uneven_lumps: float  # of the prompts per second, likewise, where the load is above the mean
-    random: float  # 1 where requests come at random, less where replicas are kept alike
+    # Of the variance of the prompts that come in a time, over that of such as come at random: what is missing
+    # in a long time, for replicas are kept alike; and what more there is at any, for guests come in bunches.
+    regular: float
+    bunched: float
     leaving_per_s: float  # share of a replica's surplus that leaves
+    # Likewise, and is evened out by others that come: whoever knows of one sends the next ones elsewhere.
+    evening_per_s: float
+    apart: float  # share of the prompts that come while the own one is computed, for some know of that
     blind: float  # share of the prompts that come while others hold all up, for nobody knows of those yet
     steady: float  # share by which departures rise with the load; less than 1, for steps grow with it
     queued_s: float
@@ -106,6 +116,7 @@ class Stepping:
         share = min(lumps * one, MOST_SHARE)
         slope = (base - self._step_s(0.0, busy, length)) / seen
         deviation = (uneven.crowding * max(0.0, busy.running)) ** 0.5
+        seen_deviation = (uneven.seen * max(0.0, busy.running)) ** 0.5
         varied = slope * deviation / base
         # A sequence makes more steps while they are short: 1 over the mean of 1 over their seconds.
         step = base / (1.0 + varied**2) / (1.0 - share)
@@ -127,11 +138,15 @@ class Stepping:
             prompt_share=share,
             lumps_per_s=lumps,
             spread=spread,
-            own_s=base + min(one, full) + share * met,
+            last_s=base + share * met,
+            chunk_s=full,
             uneven=varied,
             uneven_lumps=uneven.surplus * busy.running / (1.0 + uneven.surplus) / max(deviation, 1e-9),
-            random=min(1.0, uneven.crowding * steady),
+            regular=(1.0 - busy.guests) * max(0.0, 1.0 - uneven.unfilled * steady),
+            bunched=busy.guests * (busy.bunch - 1.0),
             leaving_per_s=uneven.leaving_per_s,
+            evening_per_s=uneven.leaving_per_s + uneven.own * busy.entering_per_s,
+            apart=max(0.0, 1.0 - uneven.own * PULL / max(seen_deviation, 1e-9)),
             blind=blind,
             steady=steady,
             queued_s=busy.waiting / busy.entering_per_s if busy.entering_per_s > 0 else 0.0,

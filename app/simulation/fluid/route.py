@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -114,9 +115,11 @@ class Router:
                 break
             level, most = levels[place], left
             if place != own:
-                most = min(left, level.room(self._most(kind, place)))
+                refused = self._refused(kind, place)
+                most = min(left, level.room(refused))
                 if most < left:
                     closed = place
+                    level.close(refused)
             per = level.staying[flow] / level.replicas
             last = int(level.load + most * per)
             edge = None
@@ -130,7 +133,7 @@ class Router:
             else:
                 level.load = float(edge)  # not a rounding error below it
             if place != own:
-                level.guests += part
+                level.let_in(part, flow)
             taken[place] += part
             left -= part
         return taken[0], taken[1]
@@ -164,6 +167,11 @@ class Router:
             loads = (0, full) if place == 0 else (full, 0)
             self._borne[kind, place] = self._edge(kind, loads, place, self._limits[place].hard)
         return self._borne[kind, place]
+
+    def _refused(self, kind: int, place: int) -> float:
+        """The sequences at which a single replica is refused to guests of a kind."""
+        most = self._most(kind, place)
+        return max(0.0, most - self._below[place] * math.sqrt(most))
 
     def _moved(self, kind: int, loads: tuple[int, int], place: int, load: int) -> int | None:
         """The choice with another load in one of the pools."""

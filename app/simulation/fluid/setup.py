@@ -24,8 +24,9 @@ def _own_kinds() -> dict[Role, Lies]:
 class FluidSetup:
     """The same as the event model's setup, as far as it has a meaning here.
 
-    `seed` is that of the requests which stand for all in what drafts bring.  The controller decides every
-    `decide_s`, rounded to whole ticks; `interval_s` is that of the scores' series.
+    `seed` is that of the requests which stand for all in what drafts bring.  The controller decides, and
+    ingresses get rules, every `decide_s`, rounded to whole ticks: None is 1 s, and 5 s where ticks are long.
+    `interval_s` is that of the scores' series.
     """
 
     engines: EngineProfile
@@ -37,11 +38,11 @@ class FluidSetup:
     ingresses: int = 1
     snapshot_delay_s: float = 0.0  # of what ingresses know of replicas, and of each other's requests there
     seed: int = 1
-    decide_s: float = 5.0
+    decide_s: float | None = None
     interval_s: float = 10.0
 
 
-def fluid_of(setup: Setup, decide_s: float = 5.0, interval_s: float = 10.0) -> FluidSetup:
+def fluid_of(setup: Setup, decide_s: float | None = None, interval_s: float = 10.0) -> FluidSetup:
     """The event model's setup as a fluid one.
 
     Raises ValueError where it has another routing or controller than twinpool's own, or changes roles: the

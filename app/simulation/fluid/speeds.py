@@ -38,6 +38,7 @@ class Speeds:
         self._courses = courses
         self._answers = np.array([flow.answers.mean for flow in load.flows])
         self._prompts = np.array([kind.prompt_tokens for kind in load.kinds])
+        self._own = _own_prompts(load)
         self._parts: deque[_Part] = deque()
         self._ended: Numbers = np.zeros_like(self._answers)  # of all parts
         self._begun: Numbers = np.zeros_like(self._prompts)
@@ -81,10 +82,10 @@ class Speeds:
 
     def _tpot(self, ended: Numbers, row: Numbers) -> tuple[float | None, float | None]:
         found, weights = [], []
-        for course, count in zip(self._courses, ended, strict=True):
+        for course, count, prompts in zip(self._courses, ended, self._own, strict=True):
             if count <= 0 or not len(course.steps):
                 continue
-            values = tpot_s(course.steps * row[Of.STEP_S], course.steps, course.further, row)
+            values = tpot_s(course.steps * row[Of.STEP_S], course.steps, course.further, float(prompts), row)
             found.append(values.ravel())
             weights.append(np.repeat(course.shares * count, values.shape[-1]))
         if not found:
@@ -110,3 +111,12 @@ class Speeds:
         if before is None or abs(mean - before) > STICKY * before:
             self._told[name] = mean
         return self._told[name]
+
+
+def _own_prompts(load: FluidLoad) -> Numbers:
+    """The mean tokens of a prompt, by flow, over the whole load."""
+    flows = [kind.flow for kind in load.kinds]
+    counts = load.arrivals.sum(axis=0)
+    tokens = counts * np.array([kind.prompt_tokens for kind in load.kinds])
+    size = len(load.flows)
+    return np.asarray(np.bincount(flows, tokens, size) / np.maximum(np.bincount(flows, counts, size), 1e-9))

@@ -19,30 +19,37 @@ PROMPTS: Final[Numbers] = _SHARES[[5, 2, 8, 0, 7, 3, 9, 1, 6, 4]]
 MOST_PROMPTS: Final = 0.9  # of the time, where a request happens to meet many
 
 
-def tpot_s(stay_s: Numbers, steps: Numbers, further: Numbers, rows: Numbers) -> Numbers:
+def tpot_s(
+    stay_s: Numbers, steps: Numbers, further: Numbers, prompts: Numbers | float, rows: Numbers
+) -> Numbers:
     """Seconds per token for equally likely fates, in a last axis that is added.
 
-    `stay_s` is what `steps` steps, which bring `further` tokens, take at the mean pace.  `rows` has the
-    columns of `Of` in a last axis.  All broadcast together but for that.
+    `stay_s` is what `steps` steps, which bring `further` tokens, take at the mean pace; the own prompt has
+    so many tokens as `prompts` says.  `rows` has the columns of `Of` in a last axis.  All broadcast together
+    but for that.
 
     Prompts of others hold all up, and while they do more of them come: those of the mean pace, and such as
-    came while the own prompt was computed, less those of the last step.  Their seconds follow the law of a
-    busy period: none with probability exp(-a), where `a` prompts come in the time without any, and by the
-    mean and the variance otherwise.
+    came while the own prompt was computed, less those of the last step; whoever knew of it sent less then.
+    Their seconds follow the law of a busy period: none with probability exp(-a), where `a` prompts come in
+    the time without any, and by the mean and the variance otherwise.
     """
     share, lumps = rows[..., Of.PROMPT_SHARE], np.maximum(rows[..., Of.LUMPS_PER_S], 1e-9)
     calm_s = stay_s * (1.0 - share)
-    first_s = share * np.maximum(0.0, rows[..., Of.OWN_S] - rows[..., Of.STEP_S])
+    own_s = np.minimum(rows[..., Of.TOKEN_S] * prompts, rows[..., Of.CHUNK_S]) + rows[..., Of.LAST_S]
+    first_s = share * rows[..., Of.APART] * np.maximum(0.0, own_s - rows[..., Of.STEP_S])
     held_s = np.where(steps > 0, stay_s * share + first_s, 0.0)
     # Loads come and go: over a long stay their mean differs less than at one moment.
     long = np.maximum(stay_s * rows[..., Of.LEAVING_PER_S], 1e-6)
     loads = LOADS * np.sqrt(2.0 / long**2 * (long + np.expm1(-long)))[..., None]
     slower = np.maximum(0.3, 1.0 + rows[..., Of.UNEVEN, None] * loads)
     more = np.maximum(0.0, 1.0 + rows[..., Of.UNEVEN_LUMPS, None] * loads)
-    by_chance = rows[..., Of.RANDOM, None]
+    # A long stay meets as many prompts as others do; a short one ends before anything is evened out.
+    times = np.maximum(stay_s * rows[..., Of.EVENING_PER_S], 1e-6)
+    evened = 1.0 + np.expm1(-times) / times
+    by_chance = (1.0 - rows[..., Of.REGULAR] * evened + rows[..., Of.BUNCHED])[..., None]
     met = _prompts(
         (held_s * lumps / np.maximum(share, 1e-9))[..., None] * more,
-        np.minimum(share, MOST_PROMPTS)[..., None] * by_chance * rows[..., Of.BLIND, None],
+        np.minimum(share, MOST_PROMPTS)[..., None] * np.minimum(by_chance, 1.0) * rows[..., Of.BLIND, None],
         rows[..., Of.SPREAD, None] - 1.0 + by_chance,
     )
     values = calm_s[..., None] * slower + (share / lumps)[..., None] * met

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from app.bench.answer import Answer
@@ -39,6 +41,14 @@ def test_tokens_of_a_step_are_its_sequences_and_its_drafts():
     assert 4.0 == found.tokens
 
 
+def test_what_comes_out_is_that_of_the_same_steps():
+    """Of steps that brought 2, 3 and 4 tokens; what later steps with fewer sequences bring is not in it."""
+    records = [PREFILL, step(tokens=2), step(tokens=3), step(tokens=4), step(sequences=1, tokens=9)]
+    found = full_steps(records, 2, 20)
+    assert found is not None
+    assert 3.0 == found.decoded
+
+
 def test_context_grows_with_the_answers():
     """20 of the prompts, 2 first tokens, then 2 more after each step: 22, 24, 26."""
     found = full_steps([PREFILL, step(0.03), step(0.03), step(0.03)], 2, 20)
@@ -63,6 +73,17 @@ def test_batches_of_one_cell_are_joined_by_their_steps():
     parts = [Steps(3, 1.0, 0.0, 2.0, 10.0), Steps(1, 5.0, 0.0, 6.0, 50.0)]
     assert Steps(4, 2.0, pytest.approx(3**0.5), 3.0, 20.0) == together(parts)
     assert together([]) is None
+
+
+def test_what_one_of_them_does_not_know_is_unknown_of_all():
+    """An older measurement has no tokens that came out."""
+    known, unknown = Steps(3, 1.0, 0.0, 2.0, 10.0, decoded=4.0), Steps(1, 1.0, 0.0, 2.0, 10.0)
+    both = together([known, replace(unknown, decoded=8.0)])
+    assert both is not None
+    assert 5.0 == both.decoded
+    mixed = together([known, unknown])
+    assert mixed is not None
+    assert mixed.decoded is None
 
 
 def test_drafts_that_end_by_themselves_are_not_at_risk_behind_their_end():

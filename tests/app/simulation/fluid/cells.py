@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from app.simulation.engine_profile import EngineProfile
-from app.simulation.fluid.cell import Cell, Nature
+from app.simulation.fluid.cell import Cell
+from app.simulation.fluid.coming import Coming
 from app.simulation.fluid.course import stays_of
 from app.simulation.fluid.crowd import Crowd
 from app.simulation.fluid.load import FluidLoad, load_of
+from app.simulation.fluid.nature import Nature
 from app.simulation.fluid.pace import Stepping
 from app.simulation.replica import Lies
 from autoscaling.types import Role, Tier
@@ -39,6 +41,6 @@ def feed(one: Cell, per_tick: float, ticks: int, seconds: float = 1.0, prompt: f
     for _ in range(ticks):
         one.foresee(seconds)
         ended += float(
-            one.advance(seconds, np.array([per_tick]), np.array([per_tick * prompt]), prompt**2).sum()
+            one.advance(seconds, Coming(np.array([per_tick]), np.array([per_tick * prompt]), prompt**2)).sum()
         )
     return ended

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from app.simulation.fluid.coming import Coming
 from app.simulation.fluid.load import load_of
 from autoscaling.types import Role, Tier
 from tests.app.simulation.engines import engine_profile
@@ -151,7 +152,7 @@ def test_a_tick_without_anybody_goes_on() -> None:
     """The clock of an idle pool makes idle steps."""
     one = cell()
     one.foresee(1.0)
-    gone = one.advance(1.0, np.zeros(1), np.zeros(1), 1.0)
+    gone = one.advance(1.0, Coming(np.zeros(1), np.zeros(1), 1.0))
 
     assert [0.0] == gone.tolist()
     assert 1 / 0.011 == pytest.approx(one.clock)

@@ -7,7 +7,7 @@ import pytest
 
 from app.simulation.fluid.crowd import Crowd
 from app.simulation.fluid.load import Answers
-from app.simulation.fluid.uneven import Lately, Uneven, hidden_share
+from app.simulation.fluid.uneven import Lately, Uneven, hidden_share, levelled
 
 
 def crowding(crowd: Crowd, coming_per_s: float, stay_s: float) -> float:
@@ -66,6 +66,17 @@ def test_replicas_at_their_limit_are_alike() -> None:
     one = Lately(came_per_s=10.0, held=63.0)
 
     assert one.uneven(Crowd(2, 1.0), 20, 0.5, 64.0).crowding < 0.02
+
+
+def test_guests_that_fill_all_replicas_make_them_alike() -> None:
+    """The nearer the mean is to what they fill up to; far above it hardly any replica is that empty."""
+    shares = [levelled(above) for above in (0.1, 0.4, 1.0, 3.0)]
+
+    assert shares == sorted(shares)
+    assert levelled(-1.0) == levelled(0.0) < 0.05
+    # By hand, for a mean at the floor before: the excess is 1 / sqrt(2 pi), the variance 1 / 2 - 1 / (2 pi).
+    assert 0.341 == pytest.approx(levelled(0.399), abs=0.002)
+    assert 1.0 == pytest.approx(shares[-1], abs=0.01)
 
 
 def test_what_came_of_late_counts_for_some_seconds() -> None:

@@ -17,7 +17,7 @@ from autoscaling.routing_rules import RoutingRules, TierRules
 from autoscaling.types import Role, Tier
 from tests.app.simulation.services import steady, together
 
-LOAD = load_of(together(steady(Tier.INTERACTIVE, 1, 50), steady(Tier.BATCH, 1, 50)))
+LOAD = load_of(together(steady(Tier.INTERACTIVE, 1, 50), steady(Tier.BATCH, 1, 50)), 1.0)
 ONE_EACH, SEEN = dict.fromkeys(Role, 1), dict.fromkeys(Role, 1.0)
 RULES = RoutingRules(tiers={tier: TierRules(deadline_s=100.0, max_waiting=1000) for tier in Tier})
 

@@ -13,7 +13,7 @@ from autoscaling.policy import TierObjective
 from autoscaling.types import Role, Tier
 from tests.app.simulation.services import steady
 
-LOAD = load_of(steady(Tier.BATCH, 1, 20))
+LOAD = load_of(steady(Tier.BATCH, 1, 20), 1.0)
 BATCH = list(Tier).index(Tier.BATCH)
 PLAIN = list(Role).index(Role.PLAIN)
 # Half of the answers takes 100 steps for 100 further tokens, the other half 200.
@@ -29,7 +29,7 @@ def history(steps_per_s: float = 100.0, waited_s: float = 0.0, **others: float) 
         made.waited_s[tick, 0] = waited_s
         pool = made.pools[tick, PLAIN]
         pool[Of.CLOCK], pool[Of.STEPS_PER_S] = tick * steps_per_s, steps_per_s
-        pool[Of.STEP_S], pool[Of.SPREAD], pool[Of.RANDOM] = 1 / steps_per_s, 1.0, 1.0
+        pool[Of.STEP_S], pool[Of.SPREAD] = 1 / steps_per_s, 1.0
         pool[Of.BLIND] = 1.0
         pool[Of.BEFORE_S] = 0.01
         for name, value in others.items():

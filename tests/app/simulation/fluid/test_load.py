@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -16,7 +18,8 @@ CHAT = Arrival(0.2, Tier.BATCH, "chat", 100, 10)
 def test_requests_are_counted_by_tick_and_kind() -> None:
     """Flows by rank of tier, and the count of each second."""
     found = load_of(
-        [CHAT, Arrival(0.9, Tier.INTERACTIVE, "code", 50, 20), Arrival(2.1, Tier.BATCH, "chat", 100, 30)]
+        [CHAT, Arrival(0.9, Tier.INTERACTIVE, "code", 50, 20), Arrival(2.1, Tier.BATCH, "chat", 100, 30)],
+        tick_s=1.0,
     )
 
     assert [(Tier.INTERACTIVE, "code"), (Tier.BATCH, "chat")] == [
@@ -92,3 +95,9 @@ def test_a_day_that_cannot_be_made_says_why() -> None:
     """The value, and what to do."""
     with pytest.raises(ValueError, match="scale: -1: give a number above 0"):
         day_of(load_of([CHAT]), np.random.default_rng(1), scale=-1.0)
+
+
+@pytest.mark.parametrize(("hours", "tick_s"), [(1.0, 0.5), (6.0, 0.5), (6.1, 1.0), (24.0, 1.0)])
+def test_a_day_goes_in_longer_ticks(hours: float, tick_s: float) -> None:
+    """A trace of up to six hours goes in half seconds."""
+    assert tick_s == load_of([CHAT, replace(CHAT, at_s=3600.0 * hours)]).tick_s
