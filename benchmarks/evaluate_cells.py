@@ -44,15 +44,25 @@ class Sensing:
 
 
 @dataclass(frozen=True, slots=True)
+class Hour:
+    """One policy on one load at one delay, for so long that pools also give replicas."""
+
+    traffic: Traffic
+    delay_s: float | None  # None: nothing of it ever starts
+    cells: Cells
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """How much is simulated."""
 
     contenders: tuple[str, ...]
     seeds: tuple[int, ...]
     sensed_seeds: int  # so many of them where one thing is off
-    minutes: float  # of a trace
+    minutes: float  # of a trace in the event model
     splits: tuple[int, ...]  # speculative replicas of static splits, of `REPLICAS`
     fleets: tuple[int, ...]  # replicas of the fleets that are timed, growing
+    long_minutes: float  # of a trace in the fluid model
     delays_s: tuple[float, ...] = DELAYS_S
     traffics: tuple[Traffic, ...] = tuple(Traffic)
 
@@ -121,6 +131,19 @@ class Plan:
             for event in (self.policy(traffic, OURS) for traffic in self.traffics)
         )
 
+    def hours(self) -> tuple[Hour, ...]:
+        """Ours at every delay, ours without backfill, and static splits, in the fluid model."""
+        found = []
+        for traffic in self.traffics:
+            asked = [(self.policy(traffic, OURS, delay_s), delay_s) for delay_s in self.delays_s]
+            asked.append((self.no_backfill(traffic), DELAY_S))
+            asked += [(self.split(traffic, size), None) for size in self.splits]
+            found += [Hour(traffic, delay_s, self._long(cells)) for cells, delay_s in asked]
+        return tuple(found)
+
+    def _long(self, cells: Cells) -> Cells:
+        return tuple(replace(one, model=Model.FLUID, minutes=self.long_minutes) for one in cells)
+
     def cells(self) -> list[Cell]:
         """Every run once; by seed, and those of one load follow one another."""
         groups = [
@@ -130,5 +153,6 @@ class Plan:
         groups += [self.split(traffic, size) for traffic in self.traffics for size in self.splits]
         groups += [one.cells for one in self.sensitivity()]
         groups += [cells for pair in self.gaps() for cells in pair]
+        groups += [one.cells for one in self.hours()]
         wanted = dict.fromkeys(cell for cells in groups for cell in cells)
         return sorted(wanted, key=lambda one: (one.seed, one.traffic))

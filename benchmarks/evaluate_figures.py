@@ -57,6 +57,14 @@ class Gap:
 
 
 @dataclass(frozen=True, slots=True)
+class LongRun:
+    """One policy over the whole trace at one delay; None where nothing of it ever starts."""
+
+    delay_s: float | None
+    row: Row
+
+
+@dataclass(frozen=True, slots=True)
 class Results:
     """Everything that a run has found, ready to be shown."""
 
@@ -67,6 +75,7 @@ class Results:
     best: Mapping[Traffic, Row]  # of the splits
     sensed: tuple[Sensed, ...]
     gaps: tuple[Gap, ...]
+    hours: tuple[LongRun, ...]
     fleets: Mapping[int, FleetRun]
 
 
@@ -87,6 +96,7 @@ def results(plan: Plan, found: Found) -> Results:
             Sensed(one.contender, one.key, one.words, _row(found, one.cells)) for one in plan.sensitivity()
         ),
         tuple(Gap(_row(found, event), _row(found, fluid)) for event, fluid in plan.gaps()),
+        tuple(LongRun(one.delay_s, _row(found, one.cells)) for one in plan.hours()),
         {size: found.fleets[size] for size in plan.fleets if size in found.fleets},
     )
 
@@ -103,6 +113,11 @@ def figures(found: Results) -> dict[str, float]:
         name = f"sensitivity_{_word(one.contender)}_{_word(one.key)}"
         values[f"{name}_misses"] = one.row.misses.value
         values[f"{name}_batch_tokens_per_s"] = one.row.batch.value
+    for hour in found.hours:
+        delay = "" if hour.delay_s is None else f"_{hour.delay_s:g}_s"
+        name = f"long_{hour.row.traffic.value}{delay}_{_word(hour.row.contender)}"
+        values |= _interval(f"{name}_misses", hour.row.misses)
+        values |= _interval(f"{name}_batch_tokens_per_s", hour.row.batch)
     if found.gaps:
         gaps = {
             "event_fluid_attainment_gap": max(one.attainment for one in found.gaps),

@@ -12,6 +12,7 @@ from benchmarks.evaluate_page_words import (
     FOUND,
     HEAD,
     LIMITS,
+    LONG,
     MODELS,
     PANEL_WORDS,
     QUICK_WORDS,
@@ -22,11 +23,13 @@ from benchmarks.evaluate_plan import REPLICAS, Traffic
 from benchmarks.evaluate_tables import (
     FLEET_HEAD,
     GAP_HEAD,
+    LONG_HEAD,
     PARETO_HEAD,
     SENSED_HEAD,
     SPLIT_HEAD,
     fleet_rows,
     gap_rows,
+    long_rows,
     pareto_rows,
     sensed_rows,
     split_rows,
@@ -46,7 +49,7 @@ class Plots:
 def page(found: Results, contenders: Mapping[str, str], plots: Plots, images: str, *, quick: bool) -> str:
     """The whole of docs/evaluation.md; `contenders` are a sentence each, `images` the folder of the plots."""
     parts = [HEAD.strip(), QUICK_WORDS.strip() if quick else ""]
-    parts += ["## What was simulated", SIMULATED.format(**_sizes(found)).strip(), _list(_loads(found))]
+    parts += ["## What was simulated", SIMULATED.format(**_sizes(found, found.plan.minutes)).strip(), _list(_loads(found))]
     parts += ["## The policies", _list(f"`{name}`: {words}." for name, words in contenders.items())]
     parts += ["## What was found", FOUND.strip(), _lines(verdicts(found))]
     parts += ["## Policies on each load", PANEL_WORDS.strip()]
@@ -60,6 +63,8 @@ def page(found: Results, contenders: Mapping[str, str], plots: Plots, images: st
     ]
     parts += [_lines(sensitivities(found.sensed))]
     parts += ["## Two models of the same service", MODELS.strip(), _gap_table(found)]
+    parts += ["## Whole traces", LONG.format(**_sizes(found, found.plan.long_minutes)).strip()]
+    parts += [markdown_table(LONG_HEAD, long_rows(found.hours))]
     parts += ["## Large fleets", FLEETS.strip(), *_fleet_parts(found, plots, images)]
     parts += ["## Limits of the model", LIMITS.strip()]
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -75,14 +80,16 @@ def results_text(found: Results) -> str:
         ]
     parts += ["## The default policy", _lines(verdicts(found)), "## Static splits", *_split_parts(found)]
     parts += ["## Wrong beliefs and late figures", _sensed_table(found)]
-    parts += ["## Two models", _gap_table(found), "## Fleets", _fleet_table(found)]
+    parts += ["## Two models", _gap_table(found)]
+    parts += ["## Whole traces", markdown_table(LONG_HEAD, long_rows(found.hours))]
+    parts += ["## Fleets", _fleet_table(found)]
     return "\n\n".join(part for part in parts if part)
 
 
-def _sizes(found: Results) -> dict[str, object]:
+def _sizes(found: Results, minutes: float) -> dict[str, object]:
     plan = found.plan
     return {
-        "minutes": f"{plan.minutes:g}",
+        "minutes": f"{minutes:g}",
         "seeds": len(plan.seeds),
         "delays": listed([f"{delay_s:g}" for delay_s in plan.delays_s]),
     }

@@ -120,6 +120,12 @@ The fluid model carries shares of requests in place of requests, so that large f
 Both models serve the same loads under the default policy; the gap of batch tokens is relative to the event model.
 """
 
+LONG: Final = """\
+A pool gives a replica only after minutes of spare capacity, which the runs above are too short for.
+Here each policy serves {minutes} minutes of every load in the fluid model, with all {seeds} seeds, and a started replica serves after {delays} s.
+What moves cost, and what a late replica costs, stands beside what fixed splits bring on the same requests.
+"""
+
 FLEETS: Final = f"""\
 {FLEET_HOURS:g} hours of conversations and batch work that swing as a day does, up to the load above at the peak, in the fluid model, each fleet in a fresh process on one core.
 {FLEET:,} replicas must take 60 s or less and 1 GiB or less.
@@ -131,7 +137,7 @@ LIMITS: Final = """\
 - Prefix caches are not simulated, so a move loses nothing but its time, and routing to where a prefix lies gains nothing.
 - No replica, node or network fails, and a start takes as long as it is told.
 - Copies of a trace stand for more clients; a single client that is as bursty and as large would be harder to serve.
-- Runs are short: by default a pool gives a replica only after five minutes of spare capacity, so that they show what a policy takes and hardly what it gives.
+- Runs are short: by default a pool gives a replica only after five minutes of spare capacity, so that those of the event model show what a policy takes and hardly what it gives.
 - The published traces are of one hour of 2023; they show neither a day nor a week.
 - Batch work is always there; with less of it, fewer replicas would have something to do, and policies would differ less.
 - One model on one kind of accelerator: where drafts gain more or less, or cost more, the order of the policies may be another one.

@@ -1,4 +1,4 @@
-"""How much `benchmarks.evaluate` simulates, and why so much: two processes take about 75 minutes; pure.
+"""How much `benchmarks.evaluate` simulates, and why so much: two processes take about 85 minutes; pure.
 
 What has to be shown are all policies on three loads, with five seeds, at delays of 1, 30 and 90 s, and what
 wrong beliefs and late figures do.  A simulated minute of 32 replicas takes about 9 s of a core, and all of it
@@ -21,11 +21,14 @@ FULL: Final = Plan(
     sensed_seeds=2,
     # Some 20,000 interactive requests, and a queue of batch work that is full after one minute of them.
     # A pool is short after 30 s and gives after 300 s of spare capacity: what moves because of a shortfall is
-    # seen, what is given back is not.  15 minutes show that, too, and take more than four times as long.
+    # seen, what is given back is not.  15 minutes show that, too, and take more than four times as long; so that
+    # is left to `long_minutes` in the fluid model.
     minutes=3.5,
     # Interactive work needs 10 on average: around that, and those that are contenders anyway.
     splits=(8, 10, 12, 16),
     fleets=(125, 250, 500, 1000, 2000),
+    # The published traces are of an hour, and of some minutes less.  120 runs take ten minutes together.
+    long_minutes=55.0,
 )
 QUICK: Final = Plan(
     contenders=(OURS, RIVAL, "static-50", "hindsight"),
@@ -34,5 +37,6 @@ QUICK: Final = Plan(
     minutes=0.5,
     splits=(12, 16),
     fleets=(125, 1000),
+    long_minutes=2.0,
     delays_s=(DELAY_S,),
 )

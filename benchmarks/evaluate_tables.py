@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from benchmarks.evaluate_compare import Row, beaten
-from benchmarks.evaluate_figures import Gap, Sensed
+from benchmarks.evaluate_figures import Gap, LongRun, Sensed
 from benchmarks.evaluate_plan import BOUNDS, OURS, REPLICAS
 from benchmarks.evaluate_records import FleetRun
 from benchmarks.intervals import Interval
@@ -26,6 +26,7 @@ PARETO_HEAD: Final = (
 SPLIT_HEAD: Final = ("speculative / plain", "misses %", "batch tok/s", "best")
 SENSED_HEAD: Final = ("policy", "what is off", "misses %", "batch tok/s", "moves/h")
 GAP_HEAD: Final = ("load", "in time, event", "fluid", "gap", "batch tok/s, event", "fluid", "gap")
+LONG_HEAD: Final = ("load", "policy", "delay s", "misses %", "batch tok/s", "moves/h", "switching %", "plain %")
 FLEET_HEAD: Final = ("replicas", "seconds", "seconds per 1,000", "GiB", "interactive in time %")
 
 
@@ -123,6 +124,23 @@ def gap_rows(gaps: Iterable[Gap]) -> list[list[str]]:
             f"{one.batch:.3f}",
         ]
         for one in gaps
+    ]
+
+
+def long_rows(hours: Iterable[LongRun]) -> list[list[str]]:
+    """Policies over whole traces, by load and delay."""
+    return [
+        [
+            one.row.traffic.value,
+            name_of(one.row, None),
+            "any" if one.delay_s is None else number(one.delay_s),
+            percent(one.row.misses),
+            with_interval(one.row.batch),
+            number(one.row.over(lambda found: found.moves_per_h)),
+            number(100 * one.row.over(lambda found: found.switching_share)),
+            number(100 * one.row.over(lambda found: found.plain_share)),
+        ]
+        for one in hours
     ]
 
 

@@ -18,6 +18,7 @@ PLAN = Plan(
     minutes=2.0,
     splits=(10, 16),
     fleets=(125, 500, 1000),
+    long_minutes=50.0,
     delays_s=(1.0, 30.0, 90.0),
 )
 # Misses, and batch tokens per second, of each policy; a seed moves both by a little.

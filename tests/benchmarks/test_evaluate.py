@@ -112,14 +112,17 @@ def test_the_full_plan_has_every_contender_five_seeds_and_three_delays() -> None
 
 
 def test_a_run_is_needed_once_whatever_needs_it() -> None:
-    """A policy that never starts a replica is run at one delay; the last part is the same in both models."""
+    """A policy that never starts a replica is run at one delay.
+
+    In the fluid model run 15 that the event model has run, and 8 policies over each whole trace.
+    """
     cells = FULL.cells()
     pareto = {cell for cell in cells if cell.split is None and cell.model is Model.EVENT}
     at_30 = {cell for cell in pareto if cell.contender in SAME_AT_ANY_DELAY}
 
     assert len(cells) == len(set(cells))
     assert {30.0} == {cell.delay_s for cell in at_30}
-    assert 15 == sum(cell.model is Model.FLUID for cell in cells)
+    assert 15 + 8 * 15 == sum(cell.model is Model.FLUID for cell in cells)
     assert {(Traffic.CODE, 1)} == {(cell.traffic, cell.seed) for cell in cells[:18]}
 
 
@@ -133,7 +136,18 @@ def test_other_delays_are_tried_for_those_that_learn_by_them() -> None:
     assert {*CONTENDERS} == whole
     assert {"hindsight"} == whole - mixed
     assert {"threshold", "hpa-like", "dynamo-like"} == mixed - code
-    assert 5 * 3 * 2 == sum(cell.contender == OURS and cell.delay_s != 30.0 for cell in FULL.cells())
+    late = [cell.model for cell in FULL.cells() if cell.contender == OURS and cell.delay_s != 30.0]
+    assert {Model.EVENT: 5 * 3 * 2, Model.FLUID: 5 * 3 * 2} == Counter(late)
+
+
+def test_whole_traces_are_for_what_takes_long() -> None:
+    """Ours at three delays and without backfill, and four splits, in the fluid model."""
+    code = [one for one in FULL.hours() if one.traffic is Traffic.CODE]
+
+    assert [1.0, 30.0, 90.0, 30.0, None, None, None, None] == [one.delay_s for one in code]
+    assert {(Model.FLUID, 55.0)} == {(cell.model, cell.minutes) for one in code for cell in one.cells}
+    assert ["twinpool"] * 3 == [one.cells[0].name for one in code[:3]]
+    assert "twinpool-no-backfill" == code[3].cells[0].name
 
 
 def test_a_split_that_is_a_contender_is_not_run_twice() -> None:

@@ -161,6 +161,7 @@ def test_results_are_whole() -> None:
     }
     assert 15 == len(made.sensed)
     assert 3 == len(made.gaps)
+    assert 3 * (3 + 1 + 2) == len(made.hours)
 
 
 def test_a_run_that_is_missing_is_no_result() -> None:
@@ -180,6 +181,8 @@ def test_figures_are_finite_and_named() -> None:
     assert 40_015.0 == pytest.approx(values["mixed_90_s_twinpool_batch_tokens_per_s"])
     assert values["code_1_s_static_31_25_misses_low"] < 0.0065 < values["code_1_s_static_31_25_misses_high"]
     assert 0.051 == pytest.approx(values["sensitivity_twinpool_acceptance_0_8_misses"])
+    assert 0.0515 == pytest.approx(values["long_mixed_90_s_twinpool_misses"])
+    assert 44_015.0 == pytest.approx(values["long_code_static_31_25_batch_tokens_per_s"])
     assert (0.0, 0.0) == (values["event_fluid_attainment_gap"], values["event_fluid_batch_tokens_gap"])
     assert (50.0, 0.5) == (values["fleet_24h_1000_replicas_s"], values["fleet_24h_1000_replicas_gib"])
     assert 1.0 == pytest.approx(values["fleet_cost_exponent"])
@@ -248,6 +251,8 @@ def test_the_page_is_for_somebody_who_does_not_know_the_project() -> None:
         "## What was simulated",
         "## What was found",
         "](images/evaluation-mixed.svg)",
+        "## Whole traces",
+        "serves 50 minutes of every load",
         "## Limits of the model",
         *verdicts(made),
         *statics(made),
