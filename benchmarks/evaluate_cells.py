@@ -135,7 +135,9 @@ class Plan:
         """Ours at every delay, ours without backfill, and static splits, in the fluid model."""
         found = []
         for traffic in self.traffics:
-            asked = [(self.policy(traffic, OURS, delay_s), delay_s) for delay_s in self.delays_s]
+            asked: list[tuple[Cells, float | None]] = [
+                (self.policy(traffic, OURS, delay_s), delay_s) for delay_s in self.delays_s
+            ]
             asked.append((self.no_backfill(traffic), DELAY_S))
             asked += [(self.split(traffic, size), None) for size in self.splits]
             found += [Hour(traffic, delay_s, self._long(cells)) for cells, delay_s in asked]

@@ -49,7 +49,11 @@ class Plots:
 def page(found: Results, contenders: Mapping[str, str], plots: Plots, images: str, *, quick: bool) -> str:
     """The whole of docs/evaluation.md; `contenders` are a sentence each, `images` the folder of the plots."""
     parts = [HEAD.strip(), QUICK_WORDS.strip() if quick else ""]
-    parts += ["## What was simulated", SIMULATED.format(**_sizes(found, found.plan.minutes)).strip(), _list(_loads(found))]
+    parts += [
+        "## What was simulated",
+        SIMULATED.format(**_sizes(found, found.plan.minutes)).strip(),
+        _list(_loads(found)),
+    ]
     parts += ["## The policies", _list(f"`{name}`: {words}." for name, words in contenders.items())]
     parts += ["## What was found", FOUND.strip(), _lines(verdicts(found))]
     parts += ["## Policies on each load", PANEL_WORDS.strip()]

@@ -21,8 +21,8 @@ FULL: Final = Plan(
     sensed_seeds=2,
     # Some 20,000 interactive requests, and a queue of batch work that is full after one minute of them.
     # A pool is short after 30 s and gives after 300 s of spare capacity: what moves because of a shortfall is
-    # seen, what is given back is not.  15 minutes show that, too, and take more than four times as long; so that
-    # is left to `long_minutes` in the fluid model.
+    # seen, what is given back is not.  15 minutes show that, too, and take more than four times as long; the
+    # fluid model shows it in `long_minutes`.
     minutes=3.5,
     # Interactive work needs 10 on average: around that, and those that are contenders anyway.
     splits=(8, 10, 12, 16),

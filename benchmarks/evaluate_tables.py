@@ -26,7 +26,16 @@ PARETO_HEAD: Final = (
 SPLIT_HEAD: Final = ("speculative / plain", "misses %", "batch tok/s", "best")
 SENSED_HEAD: Final = ("policy", "what is off", "misses %", "batch tok/s", "moves/h")
 GAP_HEAD: Final = ("load", "in time, event", "fluid", "gap", "batch tok/s, event", "fluid", "gap")
-LONG_HEAD: Final = ("load", "policy", "delay s", "misses %", "batch tok/s", "moves/h", "switching %", "plain %")
+LONG_HEAD: Final = (
+    "load",
+    "policy",
+    "delay s",
+    "misses %",
+    "batch tok/s",
+    "moves/h",
+    "switching %",
+    "plain %",
+)
 FLEET_HEAD: Final = ("replicas", "seconds", "seconds per 1,000", "GiB", "interactive in time %")
 
 

@@ -11,6 +11,7 @@ from autoscaling.profiling.measured import Drafting, Steps
 from deployments.engine import StepRecord
 
 CUT: Final = 0.25  # of the steps at either end: what else the machine does for a while is not the engine
+FAR: Final = 3.0  # times the usual step: something else ran meanwhile
 FEWEST: Final = 3  # full steps that make a mean
 
 
@@ -31,13 +32,16 @@ def full_steps(records: Sequence[StepRecord], sequences: int, prompt_tokens: int
     cut = int(CUT * len(seen))
     kept = seen[cut : len(seen) - cut]
     times = [one[0] for one in kept]
+    far_s = FAR * statistics.median(times)
+    calm = [one for one in seen if one[0] <= far_s]
     return Steps(
         count=len(kept),
         step_s=statistics.fmean(times),
         spread_s=statistics.pstdev(times),
         tokens=statistics.fmean(one[1] for one in kept),
         context_tokens=statistics.fmean(one[2] for one in kept),
-        decoded=statistics.fmean(one[3] for one in kept),
+        decoded=statistics.fmean(one[3] for one in calm),
+        decoded_s=statistics.fmean(one[0] for one in calm),
     )
 
 
@@ -50,8 +54,11 @@ def together(parts: Sequence[Steps]) -> Steps | None:
     def mean(values: Sequence[float]) -> float:
         return sum(part.count * value for part, value in zip(parts, values, strict=True)) / count
 
+    def known(values: Sequence[float | None]) -> float | None:
+        told = [value for value in values if value is not None]
+        return mean(told) if len(told) == len(parts) else None
+
     step_s = mean([part.step_s for part in parts])
-    decoded = [part.decoded for part in parts if part.decoded is not None]
     second = mean([part.spread_s**2 + part.step_s**2 for part in parts])
     return Steps(
         count=count,
@@ -59,7 +66,8 @@ def together(parts: Sequence[Steps]) -> Steps | None:
         spread_s=max(0.0, second - step_s**2) ** 0.5,
         tokens=mean([part.tokens for part in parts]),
         context_tokens=mean([part.context_tokens for part in parts]),
-        decoded=mean(decoded) if len(decoded) == len(parts) else None,
+        decoded=known([part.decoded for part in parts]),
+        decoded_s=known([part.decoded_s for part in parts]),
     )
 
 

@@ -42,8 +42,12 @@ def pace(sequences: int, steps: Steps, tokens: int, request_steps: int, tpot_s: 
     much as all others, as in `CellRun`.
     """
     tokens_per_step = tokens / request_steps
+    if steps.decoded is None or not steps.decoded_s:
+        per_s = sequences * tokens_per_step / steps.step_s
+    else:
+        per_s = steps.decoded / steps.decoded_s
     return Pace(
-        tokens_per_s=(sequences * tokens_per_step if steps.decoded is None else steps.decoded) / steps.step_s,
+        tokens_per_s=per_s,
         step_s=steps.step_s,
         step_tokens=steps.tokens,
         tokens_per_step=tokens_per_step,

@@ -50,7 +50,10 @@ class Steps:
     spread_s: float  # standard deviation of the same
     tokens: float  # mean N: sequences and the draft tokens that were verified
     context_tokens: float  # mean over the steps of the context of all sequences together
-    decoded: float | None = None  # mean of the tokens that came out; older measurements do not have it
+    # Means over all steps but disturbed ones, of the tokens that came out and of the seconds: a step with more
+    # drafts takes longer and brings more, so that the quarters belong to it.  None in older measurements.
+    decoded: float | None = None
+    decoded_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,11 +42,11 @@ def test_tokens_of_a_step_are_its_sequences_and_its_drafts():
 
 
 def test_what_comes_out_is_that_of_the_same_steps():
-    """Of steps that brought 2, 3 and 4 tokens; what later steps with fewer sequences bring is not in it."""
-    records = [PREFILL, step(tokens=2), step(tokens=3), step(tokens=4), step(sequences=1, tokens=9)]
-    found = full_steps(records, 2, 20)
+    """The slow ones of six full steps bring more; a disturbed one and one of fewer sequences do not count."""
+    full = [step(0.03, tokens=2)] * 4 + [step(0.06, tokens=4)] * 2
+    found = full_steps([PREFILL, *full, step(0.5, tokens=2), step(0.03, sequences=1, tokens=9)], 2, 20)
     assert found is not None
-    assert 3.0 == found.decoded
+    assert (pytest.approx(16 / 6), pytest.approx(0.04)) == (found.decoded, found.decoded_s)
 
 
 def test_context_grows_with_the_answers():
