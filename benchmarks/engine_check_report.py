@@ -79,10 +79,11 @@ def page(run: Run) -> str:
         f"answers of {plan.answer_tokens} tokens; {rounds} {'round' if rounds == 1 else 'rounds'}, "
         "interleaved; the median of the rounds counts.\n"
         f"Every cell answers the same {PROMPTS} prompts of its length, which lie in the prefix cache.\n"
-        "Held out of the fit: batches 2 and 8, K = 4, and the middle prompts where nothing is drafted.\n"
+        "Held out of the fit is every other cell, as on a chess board: each batch, K and length of prompts "
+        "is in the fit, and no held-out combination of them.\n"
         "The other cells make a profile, as `twinpool bench` makes it, and the profile makes the simulated "
         "engines; these run each held-out cell as the real ones did.\n"
-        "Tokens per second are those of the full batch: the tokens that its steps bring over their seconds. "
+        "Tokens per second are those of whole answers: what all decode steps bring over their seconds. "
         "Errors are simulated over measured, less 1.\n"
         "TPOT is what a caller sees, and has the way through the HTTP server in it where it was measured."
     )

@@ -20,11 +20,14 @@ def full_steps(records: Sequence[StepRecord], sequences: int, prompt_tokens: int
 
     `prompt_tokens` are those of all sequences together.  The records are of one batch, from its first step.
     """
-    seen: list[tuple[float, int, float, int]] = []  # seconds, tokens, context, tokens that came out
+    seen: list[tuple[float, int, float]] = []  # seconds, tokens, context
+    every: list[tuple[float, int]] = []  # seconds, and tokens that came out
     context = float(prompt_tokens)
     for one in records:
-        if one.step_s is not None and one.sequences == sequences and not (one.started or one.prompt_tokens):
-            seen.append((one.step_s, one.sequences + one.drafted, context, one.decode_tokens))
+        if one.step_s is not None and one.sequences and not (one.started or one.prompt_tokens):
+            every.append((one.step_s, one.decode_tokens))
+            if one.sequences == sequences:
+                seen.append((one.step_s, one.sequences + one.drafted, context))
         context += one.started + one.decode_tokens
     if len(seen) < FEWEST:
         return None
@@ -33,14 +36,14 @@ def full_steps(records: Sequence[StepRecord], sequences: int, prompt_tokens: int
     kept = seen[cut : len(seen) - cut]
     times = [one[0] for one in kept]
     far_s = FAR * statistics.median(times)
-    calm = [one for one in seen if one[0] <= far_s]
+    calm = [one for one in every if one[0] <= far_s]
     return Steps(
         count=len(kept),
         step_s=statistics.fmean(times),
         spread_s=statistics.pstdev(times),
         tokens=statistics.fmean(one[1] for one in kept),
         context_tokens=statistics.fmean(one[2] for one in kept),
-        decoded=statistics.fmean(one[3] for one in calm),
+        decoded=statistics.fmean(one[1] for one in calm),
         decoded_s=statistics.fmean(one[0] for one in calm),
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence as Several
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from app.bench.steps import full_steps, together
 from app.simulation.engine import Engine
@@ -18,7 +18,7 @@ from deployments.engine import StepRecord
 class Pace:
     """How fast a cell is, measured or simulated."""
 
-    tokens_per_s: float  # of the full batch: the tokens of its steps over their seconds
+    tokens_per_s: float  # of the batch, from its first step to the last token of an answer
     step_s: float  # mean of a step in which the whole batch decodes and nothing else runs
     step_tokens: float  # verified in such a step, all sequences together
     tokens_per_step: float  # that a sequence gets, over whole answers
@@ -33,13 +33,14 @@ class Asked:
     answer_tokens: int
     answers: int
     seed: int = 1
+    whole: bool = True  # whether tokens per second are those of whole answers; else of full steps alone
 
 
 def pace(sequences: int, steps: Steps, tokens: int, request_steps: int, tpot_s: float | None) -> Pace:
-    """What full steps come to, and what the tokens of whole answers over their steps.
+    """What full steps come to, and whole answers.
 
-    An older measurement does not know what came out of its full steps: then they are taken to have brought as
-    much as all others, as in `CellRun`.
+    An older measurement does not know the seconds of all steps: there the full ones are taken to have brought
+    as much as all others, as in `CellRun`.
     """
     tokens_per_step = tokens / request_steps
     if steps.decoded is None or not steps.decoded_s:
@@ -89,6 +90,8 @@ def simulated(profile: EngineProfile, cell: Cell, asked: Asked) -> Pace:
             f"{cell.sequences} sequences of {asked.answer_tokens} tokens at K = {cell.draft_length}: no "
             "batch had enough steps with all of them: simulate longer answers"
         )
+    if not asked.whole:
+        steps = replace(steps, decoded=None)
     return pace(cell.sequences, steps, tokens, request_steps, statistics.fmean(tpots) if tpots else None)
 
 

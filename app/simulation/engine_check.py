@@ -155,7 +155,11 @@ def _checked(profile: EngineProfile, run: CellRun, answer_tokens: int, answers: 
     return Checked(
         cell=run.cell,
         measured=pace(sequences, run.steps, drafting.tokens, drafting.request_steps, run.tpot_s),
-        simulated=simulated(profile, run.cell, Asked(prompt, answer_tokens, answers)),
+        simulated=simulated(
+            profile,
+            run.cell,
+            Asked(prompt, answer_tokens, answers, whole=run.steps.decoded is not None),
+        ),
     )
 
 

@@ -50,8 +50,8 @@ class Steps:
     spread_s: float  # standard deviation of the same
     tokens: float  # mean N: sequences and the draft tokens that were verified
     context_tokens: float  # mean over the steps of the context of all sequences together
-    # Means over all steps but disturbed ones, of the tokens that came out and of the seconds: a step with
-    # more drafts takes longer and brings more, so that the quarters belong to it.  Older ones do not have it.
+    # Means over all decode steps of whole answers but disturbed ones, of the tokens that came out and of the
+    # seconds: drafts are fewer in an answer's first steps, in which the batch is full.  Older ones lack both.
     decoded: float | None = None
     decoded_s: float | None = None
 

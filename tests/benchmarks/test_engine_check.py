@@ -90,16 +90,17 @@ def test_each_round_has_an_order_of_its_own() -> None:
     assert first == list(calls(FULL, 0))
 
 
-def test_what_is_held_out_lies_within_what_is_fitted() -> None:
-    """Fitted are batches of 1, 4 and 16, K of 0, 2 and 6, and every length of prompt with drafts."""
-    fitted = [cell for cell in cells(FULL) if not held_out(cell)]
+def test_what_is_held_out_is_known_in_other_combinations() -> None:
+    """Each batch, K and kind of prompts is fitted and held out, and each pair of batch and K in some kind."""
+    held, fitted = ([cell for cell in cells(FULL) if held_out(cell) is out] for out in (True, False))
 
-    assert {1, 4, 16} == {cell.sequences for cell in fitted}
-    assert {0, 2, 6} == {cell.draft_length for cell in fitted}
-    assert {"chat-32", "copy-1500"} == {cell.workload for cell in fitted if cell.draft_length == 0}
-    assert set(FULL.kinds) == {cell.workload for cell in fitted if cell.draft_length > 0}
-    assert Counter({Role.SPECULATIVE: 24, Role.PLAIN: 6}) == Counter(cell.engine for cell in fitted)
-    assert 45 == len(cells(FULL)) - len(fitted)
+    for one in (held, fitted):
+        assert set(FULL.batches) == {cell.sequences for cell in one}
+        assert set(FULL.lengths) == {cell.draft_length for cell in one}
+        assert set(FULL.kinds) == {cell.workload for cell in one}
+    drafts = [{(cell.sequences, cell.draft_length) for cell in one} for one in (held, fitted)]
+    assert drafts[0] == drafts[1]
+    assert (37, 38) == (len(held), len(fitted))
 
 
 def test_the_prompts_nearest_to_a_length_are_taken() -> None:
@@ -181,9 +182,11 @@ def test_a_row_has_both_sides_of_a_cell() -> None:
 def test_the_exit_status_says_whether_the_target_holds(tmp_path: Path, factor: float, expected: int) -> None:
     """Steps as the cost model has them; then one held-out cell takes so many times as long."""
     sample = measurement()
-    cell = Cell(Role.PLAIN, 0, 8, "chat", hold_out=True)
+    cell = Cell(Role.PLAIN, 0, 8, "chat-32", hold_out=True)
+    kinds = {"chat": "chat-32", "copy": "copy-512"}
     runs = []
-    for run in sample.runs:
+    for one in sample.runs:
+        run = replace(one, cell=replace(one.cell, workload=kinds[one.cell.workload]))
         assert run.steps is not None
         steps = replace(run.steps, step_s=run.steps.step_s * (factor if run.cell == cell else 1.0))
         runs.append(replace(run, steps=steps))
@@ -192,8 +195,8 @@ def test_the_exit_status_says_whether_the_target_holds(tmp_path: Path, factor: f
     assert expected == write(replace(FULL, answer_tokens=40), found, tmp_path, QUIET)
     assert ["engine-check.svg", "engine.json", "engine.md"] == sorted(one.name for one in tmp_path.iterdir())
     values = json.loads((tmp_path / "engine.json").read_text())["figures"]
-    # Batches of 2 and 8 in 4 x 2 cells each, and K = 4 in the others.
-    assert 22 == values["engine_check_cells"]
+    # Half of 5 batches, 2 kinds of prompts and 4 rows: the plain engine, and three K.
+    assert 20 == values["engine_check_cells"]
     page = (tmp_path / "engine.md").read_text()
     assert "(engine-check.svg)" in page
     assert "1 of 5 rounds: no time was left" in page

@@ -41,12 +41,13 @@ def test_tokens_of_a_step_are_its_sequences_and_its_drafts():
     assert 4.0 == found.tokens
 
 
-def test_what_comes_out_is_that_of_the_same_steps():
-    """The slow ones of six full steps bring more; a disturbed one and one of fewer sequences do not count."""
+def test_what_comes_out_is_that_of_whole_answers():
+    """Also of steps in which the others have ended; a disturbed one and one with a prompt do not count."""
     full = [step(0.03, tokens=2)] * 4 + [step(0.06, tokens=4)] * 2
-    found = full_steps([PREFILL, *full, step(0.5, tokens=2), step(0.03, sequences=1, tokens=9)], 2, 20)
+    last = step(0.02, sequences=1, tokens=2)
+    found = full_steps([PREFILL, *full, last, step(0.5, tokens=2), step(0.03, prompt=9, tokens=9)], 2, 20)
     assert found is not None
-    assert (pytest.approx(16 / 6), pytest.approx(0.04)) == (found.decoded, found.decoded_s)
+    assert (pytest.approx(18 / 7), pytest.approx(0.26 / 7)) == (found.decoded, found.decoded_s)
 
 
 def test_context_grows_with_the_answers():

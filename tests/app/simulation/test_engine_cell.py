@@ -58,3 +58,12 @@ def test_answers_without_full_steps_are_refused() -> None:
     """Two tokens each: one step is no mean."""
     with pytest.raises(ValueError, match=r"2 sequences of 2 tokens at K = 2: .*longer answers"):
         simulated(engine_profile(), DRAFTS, Asked(100, 2, 4))
+
+
+def test_full_steps_alone_are_told_where_a_measurement_knows_no_more() -> None:
+    """Answers that end apart thin the batch: the pace of whole ones is below that of full steps."""
+    profile = engine_profile(Acceptance((0.6, 0.4), draft_rate=0.5, spread=0.5))
+    whole, full = (simulated(profile, DRAFTS, Asked(50, 40, 64, whole=one)) for one in (True, False))
+
+    assert whole.tokens_per_s < full.tokens_per_s
+    assert whole.step_s == full.step_s
