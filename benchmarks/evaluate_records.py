@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from benchmarks.errors import BenchError
 from benchmarks.evaluate_outcomes import Outcome
 from benchmarks.evaluate_plan import BOUNDS, DELAY_S, POLICY, PROFILE, Cell, Model, Traffic
+from benchmarks.record_lines import RecordLines
 
 VERSION: Final = 1
 
@@ -81,60 +82,32 @@ class Found:
         return [self.outcomes[cell] for cell in wanted]
 
 
-class Records:
-    """The file; every line is on the disk before the next run counts."""
+class Records(RecordLines):
+    """The file, and all that is in it."""
 
     def __init__(self, path: Path, begun: Begun) -> None:
-        self.path = path
-        self._begun = begun
+        super().__init__(path, "begun", begun, "policy, profile or folder of traces")
         self.found = Found()
-
-    def begin(self) -> None:
-        """Write the file anew."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        self.path.write_bytes(b"")
-        self._append("begun", self._begun)
-
-    def resume(self) -> None:
-        """Read what there is; raises BenchError for another policy or data, and for what is no such file."""
-        try:
-            raw = self.path.read_bytes()
-        except OSError as error:
-            raise BenchError(f"{self.path}: {error.strerror}: without --resume a run begins anew") from error
-        whole = raw[: raw.rfind(b"\n") + 1]  # the last line may be cut
-        try:
-            for line in whole.splitlines():
-                self._take(*next(iter(msgspec.json.decode(line, type=dict[str, msgspec.Raw]).items())))
-        except (msgspec.MsgspecError, StopIteration) as error:
-            raise BenchError(f"{self.path} is no record of a run: {error}") from error
-        if not whole:
-            raise BenchError(f"{self.path} is empty: begin anew without --resume")
-        self.path.write_bytes(whole)
 
     def simulated(self, outcome: Outcome) -> None:
         """Keep one run."""
         self.found.outcomes[outcome.cell] = outcome
-        self._append("outcome", outcome)
+        self.append("outcome", outcome)
 
     def timed(self, fleet: FleetRun) -> None:
         """Keep one timed fleet."""
         self.found.fleets[fleet.replicas] = fleet
-        self._append("fleet", fleet)
+        self.append("fleet", fleet)
 
     def load(self, traffic: Traffic, words: tuple[str, ...]) -> None:
         """Keep what a load is made of, once."""
         if traffic not in self.found.loads:
             self.found.loads[traffic] = words
-            self._append("load", LoadWords(traffic, words))
+            self.append("load", LoadWords(traffic, words))
 
-    def _take(self, kind: str, raw: msgspec.Raw) -> None:
+    def take(self, kind: str, raw: msgspec.Raw) -> None:
+        """Learn what a line of a kind says."""
         match kind:
-            case "begun":
-                if msgspec.json.decode(raw, type=Begun) != self._begun:
-                    raise BenchError(
-                        f"{self.path} is of a run with another policy, profile or folder of traces: "
-                        "begin anew without --resume, or give the options of that run"
-                    )
             case "outcome":
                 outcome = msgspec.json.decode(raw, type=Outcome)
                 self.found.outcomes[outcome.cell] = outcome
@@ -144,7 +117,3 @@ class Records:
             case "load":
                 load = msgspec.json.decode(raw, type=LoadWords)
                 self.found.loads[load.traffic] = load.words
-
-    def _append(self, kind: str, value: Any) -> None:
-        with self.path.open("ab") as out:
-            out.write(msgspec.json.encode({kind: value}) + b"\n")

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
-from benchmarks.errors import BenchError
 from benchmarks.goodput_figures import Block
 from benchmarks.goodput_plan import SEED, Condition, Method, Plan
 from benchmarks.goodput_rules import Calibrated
+from benchmarks.record_lines import RecordLines
 
 VERSION: Final = 1
 
@@ -81,40 +81,17 @@ class Found:
         return [block for block in mine if all(self.has(method, block.round, one) for one in conditions)]
 
 
-class Records:
-    """The file; every line is on the disk before the next step begins."""
+class Records(RecordLines):
+    """The file, and all that is in it."""
 
     def __init__(self, path: Path, plan: Plan) -> None:
-        self.path = path
-        self._plan = plan
+        super().__init__(path, "plan", Begun(plan), "plan")
         self.found = Found()
-
-    def begin(self) -> None:
-        """Write the file anew."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        self.path.write_bytes(b"")
-        self._append("plan", Begun(self._plan))
-
-    def resume(self) -> None:
-        """Read what there is; raises BenchError for another plan, and for what is no such file."""
-        try:
-            raw = self.path.read_bytes()
-        except OSError as error:
-            raise BenchError(f"{self.path}: {error.strerror}: without --resume a run begins anew") from error
-        whole = raw[: raw.rfind(b"\n") + 1]  # the last line may be cut
-        try:
-            for line in whole.splitlines():
-                self._take(*next(iter(msgspec.json.decode(line, type=dict[str, msgspec.Raw]).items())))
-        except (msgspec.MsgspecError, StopIteration) as error:
-            raise BenchError(f"{self.path} is no record of a run: {error}") from error
-        if not whole:
-            raise BenchError(f"{self.path} is empty: begin anew without --resume")
-        self.path.write_bytes(whole)
 
     def calibrated(self, one: Calibration) -> None:
         """Keep what was measured before the load, and predicted."""
         self.found.calibrations[one.method] = one
-        self._append("calibration", one)
+        self.append("calibration", one)
 
     def left_out(self, one: LeftOut) -> None:
         """Note a method that is not measured; a run that goes on tries it again."""
@@ -123,23 +100,13 @@ class Records:
     def measured(self, block: Block) -> None:
         """Keep one condition of one round."""
         self.found.blocks.append(block)
-        self._append("block", block)
+        self.append("block", block)
 
-    def _take(self, kind: str, raw: msgspec.Raw) -> None:
+    def take(self, kind: str, raw: msgspec.Raw) -> None:
+        """Learn what a line of a kind says."""
         match kind:
-            case "plan":
-                begun = msgspec.json.decode(raw, type=Begun)
-                if begun != Begun(self._plan):
-                    raise BenchError(
-                        f"{self.path} is of a run with another plan: begin anew without --resume, "
-                        "or give the options of that run"
-                    )
             case "calibration":
                 one = msgspec.json.decode(raw, type=Calibration)
                 self.found.calibrations[one.method] = one
             case "block":
                 self.found.blocks.append(msgspec.json.decode(raw, type=Block))
-
-    def _append(self, kind: str, value: Any) -> None:
-        with self.path.open("ab") as out:
-            out.write(msgspec.json.encode({kind: value}) + b"\n")

@@ -12,11 +12,12 @@ from app.candidates import Candidate
 from app.routing.ask import Ask
 from app.routing.replicas import home_of, is_kept, less_work
 from app.routing.rule import choose_pool
+from app.routing.standin import replica_like
 from app.routing.verdicts import Verdict
 from app.routing.views import PoolView, emptiest
 from autoscaling.route_reasons import RouteReason
 from autoscaling.routing_rules import PoolSpeed, RoutingRules, StepCost, TierRules
-from autoscaling.types import Capabilities, ReplicaView, Role, Tier
+from autoscaling.types import Role, Tier
 
 Record = Mapping[str, Any]
 
@@ -122,51 +123,13 @@ def _view(role: Role, found: Record) -> PoolView:
 
 def _candidate(role: Role, found: Record) -> Candidate:
     return Candidate(
-        _replica(role, found["id"]),
+        replica_like(role, found["id"]),
         load=found["load"],
         limit=found["limit"],
         own_free=found["own_free"],
         hard_room=found["hard_room"],
         work=found["work"],
         ingresses=found["ingresses"],
-    )
-
-
-def _replica(role: Role, replica_id: str) -> ReplicaView:
-    """A replica of which only role and name count."""
-    nothing = Capabilities(
-        role=role,
-        engine="",
-        engine_version="",
-        method=None,
-        runner=None,
-        draft_length_max=0,
-        draft_length_adjustable=False,
-        max_model_len=0,
-        max_num_seqs=0,
-        refuses=(),
-        per_request_metrics=False,
-        models=(),
-        fingerprint="",
-    )
-    return ReplicaView(
-        replica_id=replica_id,
-        boot_id="",
-        seq=0,
-        pool=role.value,
-        role=role,
-        node_id="",
-        host="",
-        port=0,
-        token="",
-        accepting=True,
-        age_s=0.0,
-        inflight=0,
-        running=None,
-        waiting=None,
-        soft_share=0,
-        hard_share=0,
-        capabilities=nothing,
     )
 
 

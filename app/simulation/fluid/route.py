@@ -8,10 +8,11 @@ from typing import Final
 
 from app.routing.ask import Ask
 from app.routing.rule import choose_pool, preferred_role
+from app.routing.standin import replica_like
 from app.routing.views import pool_view
 from app.simulation.fluid.level import Level
 from app.simulation.fluid.load import FluidLoad
-from app.simulation.fluid.standin import below, candidate, view_of
+from app.simulation.fluid.standin import below, candidate
 from app.simulation.replica import Limits
 from app.workload.acceptance import draftable
 from autoscaling.profile import MEAN
@@ -42,7 +43,7 @@ class Router:
         self._open = [False, False]
         self._below = [0.0, 0.0]  # how far the emptiest replica is below the mean, in roots of its sequences
         self._asks: list[Ask] = []
-        self._views = [view_of(role) for role in ROLES]
+        self._views = [replica_like(role, role.value) for role in ROLES]
         self._known: Known = {}
         self._borne: Borne = {}
         self._found: dict[tuple[float, ...], tuple[Known, Borne]] = {}  # both, by `_below`

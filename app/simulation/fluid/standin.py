@@ -8,8 +8,8 @@ from typing import Final
 from scipy.special import ndtri
 
 from app.candidates import Candidate
-from app.simulation.replica import ENGINE, MODEL, Limits
-from autoscaling.types import Capabilities, ReplicaView, Role
+from app.simulation.replica import Limits
+from autoscaling.types import ReplicaView
 
 STEP: Final = 0.1  # of the answer; 0.4 of sixteen sequences, less than the whole ones that the rule reads
 LEAST: Final = 0.56  # Blom: the least of n normal values is about their quantile at this over n
@@ -33,41 +33,3 @@ def below(replicas: int, seen: float) -> float:
     """
     deviations = max(0.0, -float(ndtri(LEAST / max(1, replicas))))
     return STEP * round(deviations * math.sqrt(seen) / STEP)
-
-
-def view_of(role: Role) -> ReplicaView:
-    """What the rule reads of a replica, which is its pool; all else stands for nothing."""
-    capabilities = Capabilities(
-        role=role,
-        engine=ENGINE,
-        engine_version="",
-        method=None,
-        runner=None,
-        draft_length_max=0,
-        draft_length_adjustable=False,
-        max_model_len=0,
-        max_num_seqs=0,
-        refuses=(),
-        per_request_metrics=False,
-        models=(MODEL,),
-        fingerprint="",
-    )
-    return ReplicaView(
-        replica_id=role.value,
-        boot_id=role.value,
-        seq=0,
-        pool=role.value,
-        role=role,
-        node_id="",
-        host="",
-        port=0,
-        token="",
-        accepting=True,
-        age_s=0.0,
-        inflight=0,
-        running=None,
-        waiting=None,
-        soft_share=0,
-        hard_share=0,
-        capabilities=capabilities,
-    )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from app.simulation.fluid.standin import below, candidate, view_of
+from app.routing.standin import replica_like
+from app.simulation.fluid.standin import below, candidate
 from app.simulation.replica import Limits
 from autoscaling.types import Role
 
@@ -16,6 +17,6 @@ def test_the_emptiest_is_below_the_mean_by_what_is_seen() -> None:
 
 def test_it_has_the_room_of_the_mean_and_the_sequences_of_the_emptiest() -> None:
     """Sixteen on average, and 16 - 0.8 x 4 at the emptiest; of a limit of twenty, four are free."""
-    found = candidate(view_of(Role.PLAIN), Limits(20, 64), 16, 0.8)
+    found = candidate(replica_like(Role.PLAIN, "plain"), Limits(20, 64), 16, 0.8)
 
     assert (13, 4, True) == (found.load, found.free, found.hard_room)
