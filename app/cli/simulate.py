@@ -88,7 +88,8 @@ def simulate(
     simulated.above_zero("--accelerator-hour-price", accelerator_hour_price)
     wall = None if at is None else _wall(at)
     given = valid_policy.of_file(policy)
-    from app.simulation.compared import MONDAY, Ground, delays_of, model_for  # noqa: PLC0415  # scipy is heavy
+    # scipy is heavy
+    from app.simulation.compared import MONDAY, Ground, Model, delays_of, model_for  # noqa: PLC0415
     from app.simulation.report.subject import Subject, promises_of  # noqa: PLC0415
     from app.simulation.scaled_policy import SizeError, scaled  # noqa: PLC0415
     from app.simulation.traces.errors import TraceError  # noqa: PLC0415
@@ -100,7 +101,7 @@ def simulate(
     try:
         wanted = given if replicas is None else scaled(given, replicas, begins)
         kind = simulated.model_of(model, model_for(wanted))
-        entries = _entries(wanted, against or [], begins)
+        entries = _entries(wanted, against or [], begins, fluid=kind is Model.FLUID)
         simulated.make_folder(out)
         requests = load_trace(trace, seed, notes.append)
         ground = Ground(
@@ -137,9 +138,9 @@ def simulate(
     simulated.end(subject, out, wanted_json)
 
 
-def _entries(policy: CapacityPolicy, against: Sequence[str], wall: float) -> list[Entry]:
+def _entries(policy: CapacityPolicy, against: Sequence[str], wall: float, *, fluid: bool) -> list[Entry]:
     """The policy itself, then the others in the order in which they are named, each once."""
-    from app.simulation.compared import Entry, first_sizes  # noqa: PLC0415
+    from app.simulation.compared import EVENT_UP_TO, Entry, first_sizes  # noqa: PLC0415
     from app.simulation.contenders import CONTENDERS  # noqa: PLC0415
 
     others = [name for name in CONTENDERS if name != OWN]
@@ -147,6 +148,13 @@ def _entries(policy: CapacityPolicy, against: Sequence[str], wall: float) -> lis
     for name in names:
         if name not in others:
             fail(f"--against {name}: is not known", f"name some of {', '.join(others)}")
+        if fluid and not CONTENDERS[name].fluid:
+            able = ", ".join(other for other in others if CONTENDERS[other].fluid)
+            fail(
+                f"--against {name}: it routes or moves capacity in another way than twinpool, which the "
+                "fluid model cannot",
+                f"name some of {able}, or write --model event with {EVENT_UP_TO} replicas or fewer",
+            )
     own = policy.metadata.name
     if own in names:
         own = f"{own} (the policy)"

@@ -19,7 +19,9 @@ from app.simulation.contenders.threshold_rule import threshold
 __all__ = ["CONTENDERS", "Contender", "Scene"]
 
 _ALL: Final = (
-    Contender("twinpool", "two pools, our routing, our controller under the policy as given", two_pools),
+    Contender(
+        "twinpool", "two pools, our routing, our controller under the policy as given", two_pools, fluid=True
+    ),
     Contender("all-plain", "plain replicas alone, least loaded", all_plain),
     Contender("all-speculative", "speculative replicas alone at a fixed K, least loaded", all_speculative),
     Contender(
@@ -35,6 +37,7 @@ _ALL: Final = (
             f"static-{percent}",
             f"two pools, our routing, {percent} % of the replicas speculative for ever",
             partial(static_split, share=percent / 100),
+            fluid=True,
         )
         for percent in (25, 50, 75)
     ),

@@ -82,6 +82,7 @@ class Contender:
     name: str
     words: str  # what it is, in a sentence
     make: Callable[[Scene], Setup]
+    fluid: bool = False  # whether the fluid model has its routing and its controller, too
 
 
 def two_pools(scene: Scene, **changes: Any) -> Setup:

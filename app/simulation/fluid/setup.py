@@ -50,8 +50,8 @@ def fluid_of(setup: Setup, decide_s: float | None = None, interval_s: float = 10
     """
     if setup.routing is not Routing.OURS or setup.control is not EventControl or setup.changes_roles:
         raise ValueError(
-            f"setup: routing {setup.routing}, control {setup.control}, changes_roles {setup.changes_roles}: "
-            "the fluid model has twinpool's own routing and controller only: use the event model"
+            "it routes or moves capacity in another way than twinpool, which the fluid model cannot: "
+            "use the event model"
         )
     return FluidSetup(
         engines=setup.engines,

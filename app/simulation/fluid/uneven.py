@@ -16,6 +16,7 @@ from app.simulation.fluid.load import Answers
 LATELY_S: Final = 3.0  # about as long as ingresses go by old numbers
 FEWEST: Final = 1e-3  # sequences of a replica, and a second: below, nothing is known of how they differ
 LEAST_STEADY: Final = 0.05  # where nearly all the time goes to prompts
+FAR: Final = 8.0  # standard deviations above the floor, where no load is below it
 FLAT: Final = 0.05  # standard deviations above the floor; less is a rounding error
 MOST_SURPLUS: Final = (-0.5, 1.0)
 
@@ -90,8 +91,10 @@ def levelled(above: float) -> float:
 
     The mean is so many standard deviations `above` it.  Normal loads below the floor come to it.
     """
+    if above >= FAR:
+        return 1.0
     above = max(above, FLAT)
-    z = float(brentq(lambda z: _above_floor(z) - above, -8.0, max(8.0, above)))
+    z = float(brentq(lambda z: _above_floor(z) - above, -FAR, FAR))
     return (1.0 + z * z) * float(ndtr(z)) + z * _density(z) - above**2
 
 

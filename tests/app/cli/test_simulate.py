@@ -178,7 +178,11 @@ def test_what_records_lack_is_told(tmp_path: Path) -> None:
         (("--accelerator-hour-price", "-1"), "--accelerator-hour-price is -1", "give a number above 0"),
         (("--at", "tomorrow"), "--at tomorrow: is no time with a zone from 1980 on", "2027-01-04T08:00:00Z"),
         (("--at", "2027-01-04T08:00:00"), "is no time with a zone", "2027-01-04T08:00:00Z"),
-        (("--model", "fluid", "--against", "all-plain"), "all-plain: setup: routing", "correct what is said"),
+        (
+            ("--model", "fluid", "--against", "static-50,all-plain"),
+            "--against all-plain: it routes or moves capacity in another way",
+            "name some of static-25, static-50, static-75, or write --model event with 64 replicas",
+        ),
     ],
 )
 def test_what_cannot_be_simulated_is_told(

@@ -89,5 +89,5 @@ def test_what_was_prepared_gives_the_same_again() -> None:
 
 def test_the_fluid_model_refuses_by_name_what_it_has_not() -> None:
     """Another routing than ours."""
-    with pytest.raises(ValueError, match="all-plain: setup: routing"):
+    with pytest.raises(ValueError, match="all-plain: it routes or moves capacity in another way"):
         prepared(entry("all-plain"), GROUND, Model.FLUID)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -77,6 +79,7 @@ def test_guests_that_fill_all_replicas_make_them_alike() -> None:
     # By hand, for a mean at the floor before: the excess is 1 / sqrt(2 pi), the variance 1 / 2 - 1 / (2 pi).
     assert 0.341 == pytest.approx(levelled(0.399), abs=0.002)
     assert 1.0 == pytest.approx(shares[-1], abs=0.01)
+    assert [1.0] * 3 == pytest.approx([levelled(above) for above in (7.999, 8.5, math.inf)])
 
 
 def test_what_came_of_late_counts_for_some_seconds() -> None:
