@@ -19,6 +19,7 @@ from app.cli.simulation_options import (
     SeedOption,
     StartOption,
 )
+from autoscaling.types import Tier
 
 if TYPE_CHECKING:
     from app.simulation.log.read import Log
@@ -59,6 +60,7 @@ def replay(
     from app.simulation.log.reality import what_happened  # noqa: PLC0415
     from app.simulation.report.subject import Subject, promises_of  # noqa: PLC0415
     from app.simulation.scaled_policy import SizeError  # noqa: PLC0415
+    from app.simulation.score import objective_of  # noqa: PLC0415
     from app.simulation.traces.errors import TraceError  # noqa: PLC0415
 
     engines = simulated.named_engines(profile, log / PROFILE).engines
@@ -74,7 +76,8 @@ def replay(
         sizes = found.first_targets() or first_sizes(wanted, found.began)
         entry = Entry(own, CONTENDERS[OWN], wanted, sizes)
         scores = simulated.run_all([entry], ground, kind)
-        happened = what_happened(found, ground.trace_s, engines.accelerators)
+        promised = {tier: objective_of(wanted, tier) for tier in Tier}
+        happened = what_happened(found, ground.trace_s, engines.accelerators, promised)
     except SizeError as error:
         fail(f"{policy}: {error}", "correct the policy")
     except TraceError as error:
@@ -90,7 +93,7 @@ def replay(
         promises=promises_of(wanted),
         words={
             own: "the policy, simulated on the requests that the engines had run",
-            RECORDED: "what really happened, every request judged by the objectives of its time",
+            RECORDED: "what really happened, every answer judged by the objectives of this policy",
         },
         notes=(*_notes(found, happened=happened is not None), *simulated_words.notes(wanted, ground)),
         recorded=frozenset() if happened is None else frozenset({RECORDED}),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from math import ceil
 
@@ -16,6 +16,7 @@ from app.simulation.traces.errors import TraceError
 from app.simulation.traces.records import REQUESTS
 from autoscaling.decisions import Decision, PoolObservation
 from autoscaling.moves import in_flight
+from autoscaling.policy import TierObjective
 from autoscaling.request_line import Outcome
 from autoscaling.request_record import Verdict
 from autoscaling.types import Role, Tier
@@ -49,16 +50,23 @@ class _Request(msgspec.Struct):
         return self.outcome is Outcome.OK and self.verdict in (Verdict.MET, None)
 
 
-def what_happened(log: Log, trace_s: float, accelerators: int, interval_s: float = 10.0) -> Scores | None:
+def what_happened(
+    log: Log,
+    trace_s: float,
+    accelerators: int,
+    objectives: Mapping[Tier, TierObjective],
+    interval_s: float = 10.0,
+) -> Scores | None:
     """The log's own scores over `trace_s` seconds from its first request; None without observations.
 
-    `accelerators` is what a replica takes, which records do not say.  Requests are judged by the objectives
-    that were in force when they ended.  Raises TraceError.
+    `accelerators` is what a replica takes, which records do not say.  Answers are judged by `objectives`,
+    whatever was in force when they ended, so that a simulation can stand beside them.  Raises TraceError.
     """
     seen = [one for one in log.seen if one.observation.wall >= log.began - LONGEST_S and _runs(one)]
     if not seen:
         return None
-    requests = [one for one in _requests(log) if one.counts and 0 <= one.wall - log.began < trace_s]
+    judged = (_judged(one, objectives.get(one.tier)) for one in _requests(log))
+    requests = [one for one in judged if one.counts and 0 <= one.wall - log.began < trace_s]
     by_tier = {tier: [one for one in requests if one.tier is tier] for tier in Tier}
     switching_s, whole_s = _replica_seconds(seen, log.began, trace_s)
     return Scores(
@@ -82,6 +90,21 @@ def _requests(log: Log) -> Iterator[_Request]:
                 continue
     except (StoreError, UnknownSchemaError) as error:
         raise TraceError(str(error)) from error
+
+
+def _judged(one: _Request, objective: TierObjective | None) -> _Request:
+    """The request with a verdict by this objective; one that was not answered keeps its own."""
+    if one.outcome is not Outcome.OK:
+        return one
+    verdict = None
+    if objective is not None:
+        first_s, token_s = objective.ttft_seconds, objective.tpot_seconds
+        late = (first_s is not None and one.ttft_s is not None and one.ttft_s > first_s) or (
+            token_s is not None and one.tpot_s is not None and one.tpot_s > token_s
+        )
+        unknown = first_s is not None and one.ttft_s is None
+        verdict = Verdict.MISSED if late else Verdict.UNKNOWN if unknown else Verdict.MET
+    return msgspec.structs.replace(one, verdict=verdict)
 
 
 def _runs(seen: Seen) -> bool:

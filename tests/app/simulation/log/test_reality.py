@@ -12,6 +12,7 @@ from app.simulation.log.reality import what_happened
 from app.simulation.traces.errors import TraceError
 from autoscaling.decide import decide
 from autoscaling.decisions import Memory, MoveState, Reason
+from autoscaling.policy import TierObjective
 from autoscaling.request_line import Outcome
 from autoscaling.request_record import Verdict
 from autoscaling.types import Role, Tier
@@ -19,6 +20,7 @@ from deployments import control_memory
 from tests.app.simulation.log.written import EPOCH, WALL, observation, request, write
 from tests.autoscaling.worlds import EAGER, both, policy, pool, seen
 
+PROMISED = {Tier.STANDARD: TierObjective(ttftSeconds=1.0, tpotSeconds=0.1)}
 BASE = 1000.0  # the controller's clock when the first request came
 
 
@@ -94,32 +96,35 @@ def test_a_folder_that_is_none_is_refused(tmp_path: Path, name: str) -> None:
         read_log(tmp_path / name)
 
 
-def test_requests_are_scored_by_their_own_verdicts(tmp_path: Path) -> None:
-    """Met, missed, refused, broken off; a caller's own doing and the unknown count nowhere."""
+def test_requests_are_scored_by_the_objectives_that_are_asked_about(tmp_path: Path) -> None:
+    """Met, missed, refused, broken off; a caller's own doing and the unknown count nowhere.
+
+    A verdict by the objectives of its time says nothing of an answer.
+    """
     requests = [
-        request(1, 0.0),
-        request(2, 1.0, verdict=Verdict.MISSED),
+        request(1, 0.0, verdict=Verdict.MISSED),
+        request(2, 1.0, first_byte_s=1.5),
         request(3, 2.0, verdict=Verdict.MISSED, outcome=Outcome.NO_CAPACITY, answer=None),
         request(4, 3.0, verdict=Verdict.MISSED, outcome=Outcome.FAILED),
         request(5, 4.0, verdict=None, outcome=Outcome.CALLER, answer=None),
         request(6, 5.0, verdict=None, outcome=Outcome.CANCELLED),
-        request(7, 6.0, verdict=Verdict.UNKNOWN),
+        request(7, 6.0, first_byte_s=None),
         request(8, 7.0, verdict=Verdict.MISSED, outcome=Outcome.CANCELLED),
     ]
-    found = what_happened(read_log(write(tmp_path, requests, [look(0.0)])), 10.0, 1)
+    found = what_happened(read_log(write(tmp_path, requests, [look(0.0)])), 10.0, 1, PROMISED)
 
     assert found is not None
     score = found.tiers[Tier.STANDARD]
     assert (5, 1, 2, 1, 1) == (score.arrived, score.in_time, score.late, score.refused, score.failed)
     assert 18 == score.tokens  # of the two whole answers
-    assert (0.5, 0.0625) == (score.ttft_p50_s, score.tpot_p95_s)
+    assert (1.0, 0.0625) == (score.ttft_p50_s, score.tpot_p95_s)
     assert {Tier.STANDARD} == set(found.tiers)
 
 
 def test_accelerator_hours_are_those_of_the_looks(tmp_path: Path) -> None:
     """Eight replicas of two accelerators for 30 s, and nothing where nobody looked."""
-    found = what_happened(log_of(tmp_path / "a"), 30.0, 2)
-    blind = what_happened(log_of(tmp_path / "b", seconds=5), 30.0, 2)
+    found = what_happened(log_of(tmp_path / "a"), 30.0, 2, PROMISED)
+    blind = what_happened(log_of(tmp_path / "b", seconds=5), 30.0, 2, PROMISED)
 
     assert found is not None
     assert blind is not None
@@ -132,7 +137,7 @@ def test_replicas_that_start_or_drain_are_switching(tmp_path: Path) -> None:
     """One of each, for the ten seconds of the trace."""
     moving = seen(BASE, speculative=pool(3, starting=1), plain=pool(4, draining=1))
     looks = [observation(replace(moving, wall=WALL + at)) for at in (0.0, 5.0)]
-    found = what_happened(read_log(write(tmp_path, [request(1)], looks)), 10.0, 1)
+    found = what_happened(read_log(write(tmp_path, [request(1)], looks)), 10.0, 1, PROMISED)
 
     assert found is not None
     assert pytest.approx(2 * 10 / 3600) == found.switching_hours
@@ -141,7 +146,7 @@ def test_replicas_that_start_or_drain_are_switching(tmp_path: Path) -> None:
 
 def test_the_pools_over_time_are_the_newest_look(tmp_path: Path) -> None:
     """Demand with refusals, in flight where that is unknown; capacity by the limit of the decision."""
-    found = what_happened(log_of(tmp_path), 30.0, 1)
+    found = what_happened(log_of(tmp_path), 30.0, 1, PROMISED)
 
     assert found is not None
     assert [0.0, 10.0, 20.0] == [one.at_s for one in found.series]
@@ -157,7 +162,7 @@ def test_a_limit_that_a_decision_knows_counts(tmp_path: Path) -> None:
     rules = policy(plain=replace(policy().pools[Role.PLAIN], soft_limit=4))
     decision, _ = decide(looked, rules, Memory(targets=both(4, 4)))
     log = read_log(write(tmp_path, [request(1)], [look(0.0)], [decision]))
-    found = what_happened(log, 10.0, 1)
+    found = what_happened(log, 10.0, 1, PROMISED)
 
     assert found is not None
     assert {Role.SPECULATIVE: 32.0, Role.PLAIN: 16.0} == found.series[0].capacity
@@ -172,7 +177,7 @@ def test_a_move_is_told_once_as_its_newest_decision_has_it(tmp_path: Path) -> No
     assert begun.begun
     assert ended.ended is not None
     log = read_log(write(tmp_path, [request(1)], [look(0.0)], [begun, ended]))
-    found = what_happened(log, 100.0, 1)
+    found = what_happened(log, 100.0, 1, PROMISED)
 
     assert found is not None
     move = found.moves[0]
@@ -183,4 +188,4 @@ def test_a_move_is_told_once_as_its_newest_decision_has_it(tmp_path: Path) -> No
 
 def test_without_observations_nothing_is_said_to_have_happened(tmp_path: Path) -> None:
     """Accelerator-hours of nobody looked at would be a guess."""
-    assert what_happened(read_log(write(tmp_path, [request(1)])), 10.0, 1) is None
+    assert what_happened(read_log(write(tmp_path, [request(1)])), 10.0, 1, PROMISED) is None
