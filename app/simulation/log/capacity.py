@@ -78,11 +78,15 @@ class _Pair:
 def capacity_again(
     seen: Sequence[Seen], old: CapacityPolicy, new: CapacityPolicy, profile: Profile | None = None
 ) -> CapacityAgain:
-    """Decide on every observation under both policies; `profile` is what was served, where it had one."""
+    """Decide on every observation under both policies; `profile` is what was served, where it had one.
+
+    Life by life, each in the order of its own clock: by the clock on the wall, which may be set back, two of
+    them may overlap.
+    """
     first, second = _Deciding(old, profile), _Deciding(new, profile)
     pairs = []
     former: Seen | None = None
-    for one in seen:
+    for one in sorted(seen, key=lambda look: (look.epoch, look.observation.now)):
         if former is None or former.epoch != one.epoch:
             first.begin()
             second.begin()

@@ -71,7 +71,9 @@ def read_log(folder: Path) -> Log:
     if not folder.is_dir():
         raise TraceError(f"{folder}: is no folder: name the one of twinpool serve --record DIR")
     requests = read_records(folder)
-    observed, odd = _all(folder, OBSERVATIONS, OBSERVATION, _Observed, None)
+    looks, odd = _all(folder, OBSERVATIONS, OBSERVATION, _Observed, None)
+    observed = [one for one in looks if set(Role) <= set(one.observation.pools)]
+    odd += len(looks) - len(observed)
     decisions, odd_decisions = _all(folder, DECISIONS, DECISION, Decision, "decision")
     notes = [
         f"{count} {what} not understood; read them with the version that wrote them"

@@ -100,7 +100,7 @@ def routes_again(
             change = RouteChange(
                 request["wall"], str(request["id"]), Tier(decision["ask"]["tier"]), before, after
             )
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
             unknown[_why(error)] += 1
             continue
         remade += 1

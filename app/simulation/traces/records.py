@@ -117,7 +117,8 @@ def _requests(folder: Path, left: Counter[str]) -> Iterator[_Request]:
             f"{path_of(folder, REQUESTS)} is not there or has no record: "
             "name the folder of twinpool serve --record DIR"
         )
-    if missing := seqs[-1] - seqs[0] + 1 - len(seqs):
+    # Folders that were put together repeat numbers, or have them in another order.
+    if missing := max(seqs) - min(seqs) + 1 - len(set(seqs)):
         left["the line is damaged or gone, as a gap in the numbers shows"] += missing
 
 

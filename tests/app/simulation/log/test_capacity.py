@@ -100,6 +100,15 @@ def test_another_life_begins_its_windows_anew() -> None:
     assert (4, 0) == (result.remade, result.elsewhere)
 
 
+def test_lives_that_overlap_by_the_wall_are_taken_apart() -> None:
+    """A clock that was set back between them: both windows of 10 s pass as they do alone."""
+    one, other = short(4), short(4, epoch=2)
+    mixed = [look for pair in zip(one, other, strict=True) for look in pair]
+    alone = again(one, rules(), rules(window_s=10))
+
+    assert 2 * alone.elsewhere == again(mixed, rules(), rules(window_s=10)).elsewhere == 2
+
+
 def test_decisions_start_from_the_targets_of_the_record() -> None:
     """After the service had moved a replica, the next look starts there."""
     moved = [*short(1), *(Seen(1, seen(1010.0 + EVERY_S * at), both(5, 3)) for at in range(2))]

@@ -72,6 +72,17 @@ def test_targets_at_the_first_request_are_those_of_the_last_look_before(tmp_path
     assert nothing.first_targets() is None
 
 
+def test_an_observation_without_a_pool_is_not_understood(tmp_path: Path) -> None:
+    """It is counted, and nothing is decided or shown by it."""
+    whole = look(0.0)
+    part = look(5.0)
+    del part["observation"]["pools"]["plain"]  # type: ignore[attr-defined]
+    log = read_log(write(tmp_path, [request(1)], [whole, part]))
+
+    assert 1 == len(log.seen)
+    assert "1 observations are not understood" in log.notes[0]
+
+
 def test_what_is_not_understood_is_counted(tmp_path: Path) -> None:
     """A reason of a later version, and an observation without pools."""
     decision, _ = decide(seen(), policy(), Memory())

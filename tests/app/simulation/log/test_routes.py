@@ -136,6 +136,17 @@ def test_what_holds_too_little_is_counted_by_its_reason() -> None:
     assert (0, {"the record has no 'rules'": 2}) == (result.remade, result.unknown)
 
 
+def test_a_record_by_which_nothing_can_be_divided_is_counted() -> None:
+    """No ingress at all shares the limit: a damaged number ends nothing."""
+    broken = routed(1, Ask(Tier.INTERACTIVE), [spec(), plain()])
+    for pool in broken["request"]["decision"]["pools"].values():
+        for candidate in pool["candidates"] if "candidates" in pool else pool["able"]:
+            candidate["ingresses"] = 0
+    result = again([broken], changed(), changed({"spec.pools.speculative.limits.softInflight": 1}))
+
+    assert (0, 1) == (result.remade, sum(result.unknown.values()))
+
+
 def test_progress_is_told_with_every_record() -> None:
     """Also with those that cannot be made again."""
     told: list[int] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +94,17 @@ def test_what_cannot_be_used_is_counted_by_its_reason(tmp_path: Path) -> None:
     assert "2 left out: ended as shed, and no engine ran it" == sentences[0]
     assert "1 broke off: the answers end where they did" == sentences[-1]
     assert 6 == len(sentences)
+
+
+@pytest.mark.parametrize("numbers", [(1, 2, 3, 1, 2, 3), (3, 1, 2)])
+def test_folders_that_were_put_together_miss_nothing(tmp_path: Path, numbers: tuple[int, ...]) -> None:
+    """Numbers that come again or in another order are no gaps."""
+    write(tmp_path, *(fields(number, float(number), 10, 3) for number in numbers))
+    path = tmp_path / "requests.jsonl"
+    lines = zip(path.read_text().splitlines(), numbers, strict=True)
+    path.write_text("".join(json.dumps(json.loads(line) | {"seq": seq}) + "\n" for line, seq in lines))
+
+    assert {} == read_records(tmp_path).left_out
 
 
 def test_sequences_of_one_request_share_its_tokens(tmp_path: Path) -> None:
