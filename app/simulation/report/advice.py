@@ -8,12 +8,12 @@ import numpy as np
 
 from app.report.words import number, percent
 from app.simulation.report.judged import KEPT, Miss, misses
-from app.simulation.report.subject import Subject
-from app.simulation.scores import Moment, Scores
+from app.simulation.report.subject import Promise, Subject
+from app.simulation.scores import Moment, Scores, TierScore
 from autoscaling.types import Role, Tier
 
 OWN = {Tier.INTERACTIVE: Role.SPECULATIVE, Tier.STANDARD: Role.PLAIN, Tier.BATCH: Role.PLAIN}
-ROOMY = 0.6  # of all capacity: a trace that almost never asks for more leaves replicas idle
+ROOMY = 0.6  # of all capacity, and of what is promised: more than this trace needs
 FEW_MOVES = 4  # below so many moves a reversal says nothing
 
 
@@ -23,7 +23,7 @@ def advice(subject: Subject, name: str) -> tuple[str, ...]:
     found = [_for(miss, scores) for miss in misses(subject, name)]
     found += _of_moves(scores)
     if not misses(subject, name):
-        found += _of_size(scores)
+        found += _of_size(subject, scores)
     return tuple(dict.fromkeys(found)) or ("Nothing has to be changed for this trace.",)
 
 
@@ -49,8 +49,8 @@ def _for(miss: Miss, scores: Scores) -> str:
         return (
             f"Give it more accelerators: in {len(full)} of the {_intervals(late)} in which {miss.tier} was "
             f"late, callers had more open than all replicas serve inside their limits, at worst "
-            f"{number(demand)} sequences against {number(capacity)}; --replicas shows what a larger budget "
-            "would bring."
+            f"{number(demand)} sequences against {number(capacity)}; a run with a larger budget shows "
+            "what it would bring."
         )
     if late and 2 * len(short) >= len(late):
         return (
@@ -60,8 +60,9 @@ def _for(miss: Miss, scores: Scores) -> str:
             f"minReplicas of {pool} would help."
         )
     return (
-        f"Lower spec.pools.{pool}.limits.softInflight, or promise {miss.tier} less: replicas had room inside "
-        "their limits and were still too slow."
+        f"Give it more accelerators, or promise {miss.tier} less: replicas had room inside their limits and "
+        f"were still too slow; a lower spec.pools.{pool}.limits.softInflight helps where it sends other work "
+        "elsewhere, and else lets callers wait."
     )
 
 
@@ -80,15 +81,26 @@ def _of_moves(scores: Scores) -> Iterator[str]:
         )
 
 
-def _of_size(scores: Scores) -> Iterator[str]:
+def _of_size(subject: Subject, scores: Scores) -> Iterator[str]:
     if all(sum(moment.running.values()) <= len(Role) for moment in scores.series):
         return  # two pools need two replicas
+    if any(_is_close(score, subject.promise(tier)) for tier, score in scores.tiers.items()):
+        return  # replicas that have room inside their limits may be as full as objectives bear
     known = [used for moment in scores.series if (used := use(moment)) is not None]
     if known and (most := float(np.percentile(known, 99))) <= ROOMY:
         yield (
             f"Fewer accelerators may do: in 99 of 100 intervals no more than {percent(most)} of what all "
-            "replicas serve inside their limits was asked for; try a smaller --replicas."
+            "replicas serve inside their limits was asked for, and objectives were kept by far; smaller "
+            "sizes, tried one by one, show how far that goes."
         )
+
+
+def _is_close(score: TierScore, promise: Promise) -> bool:
+    """Whether a tier's times are so near to what it is promised that fewer replicas would hardly keep it."""
+    pairs = ((score.ttft_p95_s, promise.ttft_s), (score.tpot_p95_s, promise.tpot_s))
+    return any(
+        late_s is not None and most_s is not None and late_s > ROOMY * most_s for late_s, most_s in pairs
+    )
 
 
 def _is_short(moment: Moment, pool: Role) -> bool:

@@ -117,7 +117,7 @@ def test_what_was_recorded_is_compared_too() -> None:
     [
         ((40, 60), "Give it more accelerators: in 30 of the 30 intervals in which interactive was late"),
         ((20, 30), "Give the speculative pool its replicas sooner: in 30 of the 30 intervals"),
-        ((10, 30), "Lower spec.pools.speculative.limits.softInflight, or promise interactive less"),
+        ((10, 30), "Give it more accelerators, or promise interactive less: replicas had room"),
     ],
 )
 def test_advice_follows_from_the_pools_while_it_was_late(demand: tuple[int, int], expected: str) -> None:
@@ -134,7 +134,7 @@ def test_a_late_interval_counts_only_while_someone_came() -> None:
     series = [moment(0.0, demand=pools(40, 60), attainment=None), moment(10.0, attainment=0.9)]
     found = subject({"mine": scores(tier(in_time=900), series=series)})
 
-    assert advice(found, "mine")[0].startswith("Lower spec.pools.speculative.limits.softInflight")
+    assert advice(found, "mine")[0].startswith("Give it more accelerators, or promise")
 
 
 def test_moves_that_undo_each_other_are_told() -> None:
@@ -156,14 +156,16 @@ def test_a_move_that_was_given_up_is_told() -> None:
 
 
 def test_idle_accelerators_are_told() -> None:
-    """Half of all capacity is enough here; three quarters are not."""
-    idle = subject()
-    busy = subject({"mine": scores(series=[moment(0.0, demand=pools(12, 48))])})
+    """Half of all capacity is enough here; three quarters are not, nor is what comes near to a promise."""
+    quick = replace(tier(), tpot_p95_s=0.02)
+    idle, near = subject({"mine": scores(quick)}), subject()
+    busy = subject({"mine": scores(quick, series=[moment(0.0, demand=pools(12, 48))])})
 
     assert advice(idle, "mine")[0].startswith(
         "Fewer accelerators may do: in 99 of 100 intervals no more than 50.0 %"
     )
-    assert ("Nothing has to be changed for this trace.",) == advice(busy, "mine")
+    for one in (busy, near):
+        assert ("Nothing has to be changed for this trace.",) == advice(one, "mine")
 
 
 def test_tokens_of_no_accelerators_are_unknown() -> None:
