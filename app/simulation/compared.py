@@ -112,7 +112,8 @@ def prepared(entry: Entry, ground: Ground, model: Model) -> Run:
         fluid = fluid_of(setup, interval_s=INTERVAL_S)
     except ValueError as error:
         raise ValueError(f"{entry.name}: {error}") from error
-    return partial(_fluid, fluid, load_of(ground.trace, longest=ground.engines.max_model_len))
+    load = load_of(ground.trace, longest=ground.engines.max_model_len, until_s=ground.trace_s)
+    return partial(_fluid, fluid, load)
 
 
 def _event(setup: Setup, ground: Ground, say: Say | None = None) -> Scores:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -79,8 +80,13 @@ class FluidLoad:
         return len(self.arrivals) * self.tick_s
 
 
-def load_of(trace: Sequence[Arrival], tick_s: float | None = None, longest: int | None = None) -> FluidLoad:
-    """A trace as a fluid load, whose last tick is that of the last request.
+def load_of(
+    trace: Sequence[Arrival],
+    tick_s: float | None = None,
+    longest: int | None = None,
+    until_s: float = 0.0,
+) -> FluidLoad:
+    """A trace as a fluid load, whose last tick is that of the last request, or the one before `until_s`.
 
     Without `tick_s` ticks take `TICK_S`, or `LONG_TICK_S` where the trace is longer than `LONG_S`.
 
@@ -112,7 +118,7 @@ def load_of(trace: Sequence[Arrival], tick_s: float | None = None, longest: int 
             tokens = prompts[mine[groups == group]]
             kinds.append(Kind(flow, float(tokens.mean()), float((tokens**2).mean())))
     ticks = np.array([int(one.at_s / tick_s) for one in kept])
-    arrivals = np.zeros((int(ticks.max()) + 1, len(kinds)))
+    arrivals = np.zeros((max(int(ticks.max()) + 1, math.ceil(until_s / tick_s)), len(kinds)))
     np.add.at(arrivals, (ticks, kind_of), 1.0)
     flows = tuple(
         Flow(BY_RANK[rank], workload, answers_of(answers[flow_of == flow]))

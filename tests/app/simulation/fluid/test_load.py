@@ -101,3 +101,8 @@ def test_a_day_that_cannot_be_made_says_why() -> None:
 def test_a_day_goes_in_longer_ticks(hours: float, tick_s: float) -> None:
     """A trace of up to six hours goes in half seconds."""
     assert tick_s == load_of([CHAT, replace(CHAT, at_s=3600.0 * hours)]).tick_s
+
+
+def test_a_trace_goes_on_until_it_is_told_to_end() -> None:
+    """Ten seconds of the clock, though the only request came in the first; never less than what came."""
+    assert [10.0, 0.5] == [load_of([CHAT], until_s=until_s).seconds for until_s in (10.0, 0.0)]
