@@ -23,6 +23,8 @@ from autoscaling.decisions import Sizes
 from autoscaling.policy import CapacityPolicy
 from autoscaling.policy_in_force import in_force
 
+DAY_S: Final = 86_400.0
+MOST_DAYS: Final = 100  # one wrong time would make a trace of years, of which nothing would be seen
 EVENT_UP_TO: Final = 64  # replicas; above, following every request takes too long
 INTERVAL_S: Final = 10.0  # of the series over time
 DRAIN_LIMIT_S: Final = 300.0  # `longest_generation_s` of the settings
@@ -49,6 +51,14 @@ class Ground:
     seed: int = 1
     ingresses: int = 1
     wall: float = MONDAY  # Unix seconds at which the trace begins, for schedules
+
+    def __post_init__(self) -> None:
+        days = self.trace[-1].at_s / DAY_S
+        if not days <= MOST_DAYS:
+            raise ValueError(
+                f"the trace lasts {days:,.0f} days, and {MOST_DAYS} are simulated at most: correct a time that "
+                "is wrong, or keep a part of the trace"
+            )
 
     @property
     def trace_s(self) -> float:

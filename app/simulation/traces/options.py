@@ -13,6 +13,7 @@ from app.simulation.traces.errors import TraceError
 from autoscaling.types import Tier
 
 _Word = TypeVar("_Word", bound=StrEnum)
+MOST: Final = 10_000  # hours, or times as many: more is a slip of the pen that would be simulated for days
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,31}")
 
 
@@ -44,6 +45,8 @@ def _number(key: str, text: str) -> float:
         value = math.nan
     if not 0 < value < math.inf:
         raise TraceError(f"{key} is {text!r}: write a number above 0")
+    if value > MOST:
+        raise TraceError(f"{key} is {text!r}: write a number up to {MOST:,}")
     return value
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -91,3 +92,11 @@ def test_the_fluid_model_refuses_by_name_what_it_has_not() -> None:
     """Another routing than ours."""
     with pytest.raises(ValueError, match="all-plain: it routes or moves capacity in another way"):
         prepared(entry("all-plain"), GROUND, Model.FLUID)
+
+
+def test_a_trace_of_years_is_refused() -> None:
+    """One time of 1970 among those of 2023 would be simulated for weeks."""
+    far = replace(GROUND.trace[-1], at_s=53 * 365 * 86_400.0)
+
+    with pytest.raises(ValueError, match="the trace lasts 19,345 days, and 100 are simulated at most"):
+        replace(GROUND, trace=(*GROUND.trace, far))

@@ -116,6 +116,8 @@ def test_the_same_text_and_seed_give_the_same_trace() -> None:
         ("azure:a,b.csv", "'b.csv' is no option of azure: traces"),
         ("generated:code,rate=0", "rate is '0': write a number above 0"),
         ("generated:code,rate=nan", "rate is 'nan'"),
+        ("generated:code,hours=1e6", "hours is '1e6': write a number up to 10,000"),
+        ("azure:a_code.csv,stretch=1e308", "stretch is '1e308': write a number up to 10,000"),
         ("generated:code,hours=many", "hours is 'many'"),
         ("generated:code,from=-1", "from is '-1'"),
         ("generated:code,rate=1,rate=2", "rate is given twice"),
