@@ -5,6 +5,7 @@ The first line says what all others hold for.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,10 @@ import msgspec
 from benchmarks.errors import BenchError
 
 
-class RecordLines:
+class RecordLines(ABC):
     """Every line is on the disk before the next step begins; `take` learns what a line says."""
 
-    def __init__(self, path: Path, kind: str, begun: msgspec.Struct | Any, of: str) -> None:
+    def __init__(self, path: Path, kind: str, begun: Any, of: str) -> None:
         """`begun` is the first line, of this kind; `of` is what another one would be about, for a refusal."""
         self.path = path
         self._kind, self._begun, self._of = kind, begun, of
@@ -47,9 +48,9 @@ class RecordLines:
             raise BenchError(f"{self.path} is empty: begin anew without --resume")
         self.path.write_bytes(whole)
 
+    @abstractmethod
     def take(self, kind: str, raw: msgspec.Raw) -> None:
         """Learn what a line of a kind says; raises msgspec.MsgspecError where it says something else."""
-        raise NotImplementedError
 
     def append(self, kind: str, value: Any) -> None:
         """Write a line."""

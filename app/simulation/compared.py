@@ -19,11 +19,11 @@ from app.simulation.scaled_policy import replicas_of
 from app.simulation.score import scores
 from app.simulation.scores import Scores
 from app.simulation.service import Setup, simulate
+from app.simulation.traces.renewal import DAY_S
 from autoscaling.decisions import Sizes
 from autoscaling.policy import CapacityPolicy
 from autoscaling.policy_in_force import in_force
 
-DAY_S: Final = 86_400.0
 MOST_DAYS: Final = 100  # one wrong time would make a trace of years, of which nothing would be seen
 EVENT_UP_TO: Final = 64  # replicas; above, following every request takes too long
 INTERVAL_S: Final = 10.0  # of the series over time

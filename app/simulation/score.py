@@ -57,9 +57,12 @@ def objective_of(policy: CapacityPolicy, tier: Tier) -> TierObjective:
 
 def in_time(one: Served, objective: TierObjective) -> bool:
     """Whether a request was answered whole and inside every objective; an answer of one token has no TPOT."""
-    if one.outcome is not Outcome.OK:
-        return False
-    pairs = ((one.ttft_s, objective.ttft_seconds), (one.tpot_s, objective.tpot_seconds))
+    return one.outcome is Outcome.OK and keeps(one.ttft_s, one.tpot_s, objective)
+
+
+def keeps(ttft_s: float | None, tpot_s: float | None, objective: TierObjective) -> bool:
+    """Whether times are inside every objective; one that is not known is late for none."""
+    pairs = ((ttft_s, objective.ttft_seconds), (tpot_s, objective.tpot_seconds))
     return all(took is None or most is None or took <= most for took, most in pairs)
 
 

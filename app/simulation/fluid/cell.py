@@ -58,10 +58,7 @@ class Cell:
         self._waiting: Numbers = np.zeros(flows)
         self._prompts: Numbers = np.zeros(flows)  # tokens of those in flight
         self._prompt = (1.0, 1.0)  # tokens of a prompt that comes: mean, and mean of the squares
-        self._guests = (
-            0.0,
-            1.0,
-        )  # share of its squares that is of guests, and how many of these come together
+        self._guests = (0.0, 1.0)  # their share of the squares, and how many of them come at once
         self._entering_per_s = self._backlog = self._first_s = 0.0  # per replica
         self._context = nature.stepping.context_tokens
         self._drafting = float(nature.drafting.mean())

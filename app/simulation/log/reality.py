@@ -11,6 +11,7 @@ from math import ceil
 import msgspec
 
 from app.simulation.log.read import Log, Seen
+from app.simulation.score import keeps
 from app.simulation.scores import Moment, MoveMade, Scores, TierScore, middle_and_high
 from app.simulation.traces.errors import TraceError
 from app.simulation.traces.records import REQUESTS
@@ -98,12 +99,9 @@ def _judged(one: _Request, objective: TierObjective | None) -> _Request:
         return one
     verdict = None
     if objective is not None:
-        first_s, token_s = objective.ttft_seconds, objective.tpot_seconds
-        late = (first_s is not None and one.ttft_s is not None and one.ttft_s > first_s) or (
-            token_s is not None and one.tpot_s is not None and one.tpot_s > token_s
-        )
-        unknown = first_s is not None and one.ttft_s is None
-        verdict = Verdict.MISSED if late else Verdict.UNKNOWN if unknown else Verdict.MET
+        unknown = objective.ttft_seconds is not None and one.ttft_s is None
+        met = Verdict.UNKNOWN if unknown else Verdict.MET
+        verdict = met if keeps(one.ttft_s, one.tpot_s, objective) else Verdict.MISSED
     return msgspec.structs.replace(one, verdict=verdict)
 
 
