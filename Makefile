@@ -71,7 +71,7 @@ help:
 	@echo '                             about 10 min'
 	@echo 'make bench-route             what deciding on one request costs the ingress; about 30 s'
 	@echo 'make evaluate                policies on simulated fleets of 32 replicas, ours among them: docs/evaluation.md;'
-	@echo '                             about 85 min on two cores, or 5 with ARGS=--quick;'
+	@echo '                             about 75 min on two cores, or 5 with ARGS=--quick;'
 	@echo '                             goes on after an interruption with ARGS="--resume build/evaluate.jsonl"'
 	@echo 'make clean                   remove the virtual environments and all caches of this checkout; 5 s'
 	@echo
