@@ -65,7 +65,7 @@ help:
 	@echo '                             about 40 min per method, two or three of them, or 10 in all with ARGS=--quick;'
 	@echo '                             goes on after an interruption with ARGS="--resume build/goodput.jsonl"'
 	@echo 'make bench-engine            the simulated engine beside real ones, in cells that its profile has not seen;'
-	@echo '                             about 21 min, or 5 with ARGS=--quick; goes on after an interruption with'
+	@echo '                             about 30 min, or 5 with ARGS=--quick; goes on after an interruption with'
 	@echo '                             ARGS="--resume build/engine-check"'
 	@echo 'make bench-workload          how much drafts give each class of request, on a running service (ARGS=--url URL);'
 	@echo '                             about 10 min'

