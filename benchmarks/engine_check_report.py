@@ -104,6 +104,7 @@ def plot(folder: Path, checked: Sequence[Checked]) -> str:
     """Write measured against simulated tokens per second, with the line of equals; the file's name."""
     import matplotlib as mpl  # noqa: PLC0415  # a second, and nothing else needs it
     from matplotlib.figure import Figure  # noqa: PLC0415
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter  # noqa: PLC0415
 
     figure = Figure(figsize=(6.5, 6), layout="constrained")
     axes = figure.subplots()
@@ -124,6 +125,10 @@ def plot(folder: Path, checked: Sequence[Checked]) -> str:
                 label=f"{kind}, {role}",
             )
     axes.set(xscale="log", yscale="log", xlim=ends, ylim=ends)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        axis.set_minor_formatter(NullFormatter())
     axes.set_xlabel("tokens per second of a real engine")
     axes.set_ylabel("tokens per second of the simulated engine")
     axes.set_title("Cells that the fit has not seen")
