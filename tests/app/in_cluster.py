@@ -14,7 +14,7 @@ import sys
 import threading
 from collections.abc import Awaitable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +28,9 @@ from starlette.routing import Route
 from app.admin import Admin
 from autoscaling.types import Role
 from deployments.control_status import pool_words
-from deployments.policy_source import PolicySource, Seen
-from tests.deployments.control_world import World, controller_settings
+from tests.deployments.control_world import World
 from tests.deployments.kubelet import ConfigMapMount
+from tests.deployments.mounted import mounted
 
 NAMESPACE, NAME, KEY = "twinpool", "twinpool-policy", "policy.yaml"
 TICK_S = 0.02
@@ -98,15 +98,6 @@ class Cluster:
         return [call for call in map(json.loads, lines) if not verb or call[0] == verb]
 
 
-@dataclass
-class _Mounted(World):
-    """A world whose policy is the mounted folder."""
-
-    source: PolicySource = field(default_factory=lambda: PolicySource(Path("/nowhere")))
-
-    def _poll(self) -> Seen | None:
-        return self.source.poll()
-
 
 class _Handle:
     """The controller's handle as the ingress has it: plain JSON in and out."""
@@ -125,8 +116,7 @@ class _Handle:
 @contextmanager
 def controller(cluster: Cluster, *, slots: int = 4) -> Iterator[str]:
     """Run a controller over the cluster's mount until the block ends; its address."""
-    settings = controller_settings(cluster.folder / "state", slots=slots, policy=str(cluster.mount))
-    world = _Mounted(settings, source=PolicySource(cluster.mount))
+    world = mounted(cluster.folder / "state", cluster.mount, slots=slots)
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
     ready, stop = threading.Event(), threading.Event()
