@@ -20,7 +20,12 @@ _KEEPERS = (
     ("labels", "kustomize.toolkit.fluxcd.io/name", "Flux"),
     ("labels", "helm.toolkit.fluxcd.io/name", "Flux"),
 )
-_LET_GO = ("kustomize.toolkit.fluxcd.io/reconcile", "disabled")  # Flux leaves such an object alone
+# By these Flux leaves an object alone once it is there.
+_LET_GO = (
+    ("kustomize.toolkit.fluxcd.io/reconcile", "disabled"),
+    ("kustomize.toolkit.fluxcd.io/ssa", "IfNotPresent"),
+    ("kustomize.toolkit.fluxcd.io/ssa", "Ignore"),
+)
 
 
 class ConfigMapError(Exception):
@@ -126,7 +131,7 @@ def _parsed(found: dict[str, Any]) -> ConfigMap:
     annotations, labels = metadata.get("annotations") or {}, metadata.get("labels") or {}
     marks = {"annotations": annotations, "labels": labels}
     keeper = next((who for where, mark, who in _KEEPERS if mark in marks[where]), None)
-    if annotations.get(_LET_GO[0]) == _LET_GO[1]:
+    if any(annotations.get(mark) == value for mark, value in _LET_GO):
         keeper = None
     return ConfigMap(
         namespace=str(metadata["namespace"]),
