@@ -54,7 +54,8 @@ def checked(block: str) -> str:
     for line in block.splitlines():
         expected = re.search(r"  # exit code (\d+)", line)
         code = 0 if expected is None else int(expected[1])
-        lines.append(f'{line}\nfound=$?; [ "$found" -eq {code} ] || {{ echo "exit code $found: "{shlex.quote(line)} >&2; exit 99; }}')
+        said = f'echo "exit code : "{shlex.quote(line)} >&2'
+        lines.append(f'{line}\nfound=$?; [ "$found" -eq {code} ] || {{ {said}; exit 99; }}')
     return "\n".join(lines)
 
 
@@ -102,7 +103,8 @@ def test_every_block_is_a_script() -> None:
 def test_commands_of_ours_have_these_options() -> None:
     """Each `twinpool ...` of a block is a command of ours, with options that it has."""
     lines = [line for _, block in SHELL for line in block.splitlines()]
-    called = [line.split("twinpool ", 1)[1] for line in lines if re.search(r"(?:^|=\S+ )twinpool [a-z]", line)]
+    ours = [line for line in lines if re.search(r"(?:^|=\S+ )twinpool [a-z]", line)]
+    called = [line.split("twinpool ", 1)[1] for line in ours]
     assert called
     for line in called:
         words = line.partition(" |")[0].partition("  #")[0].split()
@@ -120,13 +122,15 @@ def test_options_of_kubectl_are_its_own() -> None:
     """Each option of a kubectl command is in that command's help, or one of all commands."""
     everywhere = said("options")
     for line in [line for _, block in SHELL for line in block.splitlines() if "kubectl " in line]:
-        words = shlex.split(line.split("kubectl ", 1)[1].partition("  #")[0].partition(" &")[0].partition(" >")[0])
+        call = re.split(r"  #| &| >", line.split("kubectl ", 1)[1])[0]
+        words = shlex.split(call)
         words = words[: words.index("--")] if "--" in words else words
         options = [word.partition("=")[0] for word in words if word.startswith("--")]
         plain = without_values(words)
         verb = plain[:2] if plain[0] in ("create", "auth", "rollout") else plain[:1]
         shown = said(*verb, "--help") + everywhere
-        assert [option for option in options if f"{option}=" not in shown and f"{option} " not in shown] == [], line
+        unknown = [option for option in options if not re.search(rf"{option}[= :]", shown)]
+        assert unknown == [], line
 
 
 def without_values(words: list[str]) -> list[str]:
@@ -147,14 +151,15 @@ def said(*arguments: str) -> str:
 @needs_manifests
 def test_every_path_of_the_manifests_is_there() -> None:
     """A copy, `mine`, is the overlay that it was copied from."""
-    named = {path.rstrip("/.").replace("overlays/mine", "overlays/prod") for path in re.findall(r"\bk8s/[\w./-]+", PAGE)}
+    found = {path.rstrip("/.") for path in re.findall(r"\bk8s/[\w./-]+", PAGE)}
+    named = {path.replace("overlays/mine", "overlays/prod") for path in found}
 
     assert {path for path in named if not (ROOT / path).exists()} == set()
 
 
 @needs_manifests
 def test_every_name_is_one_of_the_manifests() -> None:
-    """Objects, Secrets and Roles that the page names, but for what KubeRay makes and second ones of a rotation."""
+    """Objects, Secrets and Roles of the page, but for what KubeRay makes and second ones of a rotation."""
     known = "\n".join(file.read_text(encoding="utf-8") for file in (ROOT / "k8s").rglob("*.yaml"))
     named = {name.removesuffix("-2") for name in re.findall(r"\btwinpool-[a-z]+(?:-[a-z0-9]+)*", PAGE)}
 

@@ -1,4 +1,4 @@
-"""The ConfigMap that holds the policy: read it, find the policy in it, replace that one text and nothing else."""
+"""The ConfigMap that holds the policy: read it, find the policy in it, replace that text and nothing else."""
 
 from __future__ import annotations
 

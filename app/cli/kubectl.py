@@ -91,7 +91,8 @@ class Kubectl:
                 timeout=LIMIT_S,
             )
         except subprocess.TimeoutExpired as error:
-            raise KubectlError(f"kubectl {arguments[0]} took longer than {LIMIT_S:g} s", Why.NO_ANSWER) from error
+            words = f"kubectl {arguments[0]} took longer than {LIMIT_S:g} s"
+            raise KubectlError(words, Why.NO_ANSWER) from error
         except OSError as error:
             raise KubectlError(f"{self.program} does not run: {error.strerror}", Why.ABSENT) from error
         if done.returncode != 0:

@@ -10,7 +10,9 @@ from app.cli.policy_live import history, rollback
 from app.cli.policy_reference import explain, schema, starters
 from app.cli.policy_validate import validate
 
-policy = typer.Typer(help="Check, compare, apply, explain and roll back the policy file.", no_args_is_help=True)
+policy = typer.Typer(
+    help="Check, compare, apply, explain and roll back the policy file.", no_args_is_help=True
+)
 
 for command in (validate, schema, explain, starters, diff, apply, history, rollback):
     policy.command()(command)

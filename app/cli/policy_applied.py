@@ -111,6 +111,7 @@ def _where_to_look(edit: Edit, kubectl: Kubectl) -> str:
     if edit.beside is None:
         return "name the service with --url, such as the address that `kubectl port-forward` gives"
     return (
-        f"see that the controller's pod mounts {edit.held} as a folder, without subPath, at {edit.beside.path}; "
+        f"see that the controller's pod mounts {edit.held} as a folder, without subPath, "
+        f"at {edit.beside.path}; "
         "`twinpool policy history` shows the text when it arrives"
     )

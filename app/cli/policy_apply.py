@@ -1,4 +1,4 @@
-"""`twinpool policy apply`: a policy file into the ConfigMap that the controller mounts, and its verdict back."""
+"""`twinpool policy apply`: a policy into the ConfigMap that the controller mounts, and its verdict back."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def apply(
     ] = "3m",
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Apply without asking.")] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would change, let the cluster check it, write nothing.")
+        bool, typer.Option("--dry-run", help="Show and let the cluster check what would change, write nothing.")
     ] = False,
     force: Annotated[
         bool, typer.Option("--force", help="Also where Argo CD or Flux keeps the ConfigMap.")
@@ -116,16 +116,18 @@ def _refuse_ahead(edit: Edit, *, force: bool) -> None:
     if edit.beside is not None and edit.beside.path is None:
         fail(
             "this service reads no policy file, so it would never see the ConfigMap",
-            "mount the ConfigMap and name its folder as the policy of the service, or name another with --url",
+            "mount the ConfigMap and name its folder as the service's policy, or name another with --url",
             FINDING,
         )
+    if edit.is_there:
+        return  # nothing is written: the controller's word on it is what is waited for
     if edit.held.immutable:
         fail(f"{edit.held} is immutable", "leave `immutable` out of it: a policy is there to be edited")
     problems = edit.refusals(time.time())
     if problems:
         listed(edit.new.file, problems)
         fail("the controller would refuse it, nothing was applied", "mend what is listed above", FINDING)
-    if edit.held.keeper is not None and not force and not edit.is_there:
+    if edit.held.keeper is not None and not force:
         fail(
             f"{edit.held} is kept by {edit.held.keeper}, which would take the edit back",
             "commit the file where it reads it, or say --force for an edit until its next turn",

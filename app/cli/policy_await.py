@@ -84,7 +84,8 @@ def wait(
         passed = waiting.clock() - began
         if passed >= waiting.limit_s:
             return Verdict(Outcome.NOT_SEEN), seen
-        say(f"waiting for the controller, {durations.show(passed)} of {durations.show(waiting.limit_s)}: {seen}")
+        times = f"{durations.show(passed)} of {durations.show(waiting.limit_s)}"
+        say(f"waiting for the controller, {times}: {seen}")
         waiting.rest(min(ASK_EVERY_S, waiting.limit_s - passed))
 
 

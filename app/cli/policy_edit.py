@@ -1,4 +1,4 @@
-"""One edit of the policy in a cluster: the new text, what it was compared with, and what stands against it."""
+"""One edit of the policy in a cluster: the new text, what it is compared with, what stands against it."""
 
 from __future__ import annotations
 
@@ -80,21 +80,22 @@ class Edit:
         changes = self.changes()
         if changes is None:
             return f"{self.new.file}: there is no valid policy to compare it with\n"
-        active = self._active()
-        other = str(self.held) if active is None or self.beside is None else f"revision {self.beside.revision}"
-        whose = "" if active is None else ", which the controller runs"
-        return f"{self.new.file} compared with {other}{whose}:\n{render(changes)}"
+        other = str(self.held)
+        if self._active() is not None and self.beside is not None:
+            other = f"revision {self.beside.revision}, which the controller runs"
+        return f"{self.new.file} compared with {other}:\n{render(changes)}"
 
     def document(self) -> dict[str, Any]:
         """The comparison for programs."""
-        active, changes = self._active(), self.changes()
+        changes = self.changes()
+        other = "config_map" if self._active() is None else "active_revision"
         return {
             "file": self.new.file,
             "sha": self.new.sha,
             "namespace": self.held.namespace,
             "config_map": self.held.name,
             "key": self.key,
-            "compared_with": None if changes is None else "config_map" if active is None else "active_revision",
+            "compared_with": None if changes is None else other,
             "active_revision": None if self.beside is None else self.beside.revision,
             "differences": None if changes is None else [dataclasses.asdict(item) for item in changes],
         }

@@ -46,7 +46,7 @@ def revisions(found: dict[str, Any]) -> list[tuple[int, str]]:
 
 
 async def test_good_bad_and_back(world: Mounted, config_map: ConfigMapMount) -> None:
-    """Case C10: each swap is a revision; a bad one is refused with its line, and the one before goes on acting."""
+    """Case C10: each swap is a revision; a bad one is refused with its line, and the one before acts on."""
     config_map.publish({NAME: MORE_SPECULATIVE})
     await world.settle(8)
     assert sizes(3, 1) == world.targets
@@ -68,7 +68,7 @@ async def test_good_bad_and_back(world: Mounted, config_map: ConfigMapMount) -> 
 
 
 async def test_two_swaps_within_a_poll_are_one(world: Mounted, config_map: ConfigMapMount) -> None:
-    """What was there between two looks is never obeyed: the last text counts, and there and back is no news."""
+    """What was there between two looks is never obeyed; there and back is no news."""
     config_map.publish({NAME: BAD})
     config_map.publish({NAME: MORE_SPECULATIVE})
     await world.settle(8)
@@ -100,7 +100,7 @@ async def test_a_dangling_link_keeps_the_last_good_policy(world: Mounted, config
 async def test_a_new_controller_beside_a_bad_mount(
     world: Mounted, config_map: ConfigMapMount
 ) -> None:
-    """Case C10: a pod that starts while the ConfigMap is bad obeys the last good revision of the state folder."""
+    """Case C10: a pod that starts while the ConfigMap is bad obeys the last good revision of its state."""
     config_map.publish({NAME: MORE_SPECULATIVE})
     await world.settle(8)
     config_map.publish({NAME: BAD})
@@ -126,7 +126,7 @@ async def test_a_second_policy_in_the_mount(world: Mounted, config_map: ConfigMa
 
 
 def test_neither_inode_nor_time_tells_of_a_swap(config_map: ConfigMapMount) -> None:
-    """The visible name is the same link after a swap, and the text behind it may have the same size and time."""
+    """The visible name is the same link after a swap; the text behind it may have the same size and time."""
     config_map.publish({NAME: "a: 1\n"})
     path = config_map.folder / NAME
     source = PolicySource(path)
