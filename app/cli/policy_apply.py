@@ -41,7 +41,8 @@ def apply(
     ] = "3m",
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Apply without asking.")] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show and let the cluster check what would change, write nothing.")
+        bool,
+        typer.Option("--dry-run", help="Show and let the cluster check what would change, write nothing."),
     ] = False,
     force: Annotated[
         bool, typer.Option("--force", help="Also where Argo CD or Flux keeps the ConfigMap.")

@@ -1,10 +1,10 @@
 """A `kubectl` with a cluster of one ConfigMap in a folder, for tests; it answers in the real one's words.
 
-    config_map.json   the object; what a patch changes
-    mount/            the volume of a pod, swapped as the kubelet does it, unless `kubelet_stopped` is there
-    calls.jsonl       what it was asked, one list of arguments a line
-    fails.json        verb -> what it says on standard error, and fails
-    meddle.json       data that somebody else writes just before the next patch
+config_map.json   the object; what a patch changes
+mount/            the volume of a pod, swapped as the kubelet does it, unless `kubelet_stopped` is there
+calls.jsonl       what it was asked, one list of arguments a line
+fails.json        verb -> what it says on standard error, and fails
+meddle.json       data that somebody else writes just before the next patch
 """
 
 from __future__ import annotations

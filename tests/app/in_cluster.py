@@ -48,7 +48,8 @@ class Cluster:
         script = bin_ / "kubectl"
         fake = Path(__file__).with_name("fake_kubectl.py")
         script.write_text(
-            f'#!/bin/sh\nFAKE_CLUSTER="{self.folder}" exec "{sys.executable}" "{fake}" "$@"\n', encoding="utf-8"
+            f'#!/bin/sh\nFAKE_CLUSTER="{self.folder}" exec "{sys.executable}" "{fake}" "$@"\n',
+            encoding="utf-8",
         )
         script.chmod(0o755)
 
@@ -98,7 +99,6 @@ class Cluster:
         return [call for call in map(json.loads, lines) if not verb or call[0] == verb]
 
 
-
 class _Handle:
     """The controller's handle as the ingress has it: plain JSON in and out."""
 
@@ -135,7 +135,9 @@ async def _run(world: World, listening: socket.socket, ready: threading.Event, s
     world.start()
     await world.settle()
     ticking = asyncio.create_task(_tick(world))
-    app = Starlette(routes=[*Admin(_Handle(world), writable=True).routes(), Route("/admin/status", _status(world))])
+    app = Starlette(
+        routes=[*Admin(_Handle(world), writable=True).routes(), Route("/admin/status", _status(world))]
+    )
     server = uvicorn.Server(
         uvicorn.Config(app, log_config=None, lifespan="off", interface="asgi3", access_log=False)
     )
@@ -157,9 +159,7 @@ async def _tick(world: World) -> None:
 
 def _status(world: World) -> Any:
     async def answer(_request: Request) -> JSONResponse:
-        pools = {
-            role.value: pool_words(world.loop.state, role, world.loop.serve, world.now) for role in Role
-        }
+        pools = {role.value: pool_words(world.loop.state, role, world.loop.serve, world.now) for role in Role}
         return JSONResponse(msgspec.to_builtins({"pools": pools}))
 
     return answer

@@ -236,9 +236,7 @@ def test_an_immutable_config_map(tmp_path: Path, cluster: Cluster, service: str)
         ({"README": "words"}, "has 0 entries *.yaml (README)"),
     ],
 )
-def test_which_entry_is_the_policy(
-    tmp_path: Path, cluster: Cluster, data: dict[str, str], said: str
-) -> None:
+def test_which_entry_is_the_policy(tmp_path: Path, cluster: Cluster, data: dict[str, str], said: str) -> None:
     """Exactly one, as the controller takes it, or the one that --key names; else exit code 2."""
     cluster.put(data)
 

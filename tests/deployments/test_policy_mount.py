@@ -97,9 +97,7 @@ async def test_a_dangling_link_keeps_the_last_good_policy(world: Mounted, config
     assert sizes(3, 1) == world.targets
 
 
-async def test_a_new_controller_beside_a_bad_mount(
-    world: Mounted, config_map: ConfigMapMount
-) -> None:
+async def test_a_new_controller_beside_a_bad_mount(world: Mounted, config_map: ConfigMapMount) -> None:
     """Case C10: a pod that starts while the ConfigMap is bad obeys the last good revision of its state."""
     config_map.publish({NAME: MORE_SPECULATIVE})
     await world.settle(8)

@@ -498,7 +498,7 @@ def test_a_mounted_config_map(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_applied_through_kubectl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Case C10: `twinpool policy apply` brings a good file to a running service, and tells a refusal's line."""
+    """Case C10: `twinpool policy apply` brings a good file to a service, and tells a refusal."""
     cluster = Cluster(tmp_path / "cluster")
     cluster.install(text(1, 1, most=2))
     monkeypatch.setenv("PATH", cluster.path)

@@ -37,7 +37,9 @@ def found(*history: tuple[int, str, str], error: dict[str, Any] | None = None) -
         (((1, THEIRS, "active"), (2, OURS, "superseded")), None),
     ],
 )
-def test_the_newest_revision_tells(history: tuple[tuple[int, str, str], ...], expected: Verdict | None) -> None:
+def test_the_newest_revision_tells(
+    history: tuple[tuple[int, str, str], ...], expected: Verdict | None
+) -> None:
     """Only a newest revision with the text's hash is its verdict; an older one may be of another edit."""
     assert expected == verdict(found(*history), OURS)
     assert expected == verdict(found(*history) | {"history": found(*history)["history"][::-1]}, OURS)
@@ -45,7 +47,9 @@ def test_the_newest_revision_tells(history: tuple[tuple[int, str, str], ...], ex
 
 def test_a_refusal_has_its_place() -> None:
     """Line and field where the service knows them, and all its words."""
-    said = found((1, THEIRS, "active"), (2, OURS, "refused"), error={"message": "m", "line": 9, "field": "spec.x"})
+    said = found(
+        (1, THEIRS, "active"), (2, OURS, "refused"), error={"message": "m", "line": 9, "field": "spec.x"}
+    )
 
     assert Verdict(Outcome.REFUSED, 2, "line 9: m", Problem(9, 1, "spec.x", "m")) == verdict(said, OURS)
     unplaced = found((2, OURS, "refused"), error={"message": "m", "line": None, "field": None})
