@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -34,6 +35,7 @@ _WORDS = (
     ("provide credentials", Why.NOT_LOGGED_IN),
     ("getting credentials", Why.NOT_LOGGED_IN),
     ("does not exist", Why.NO_CONTEXT),
+    ("context was not found", Why.NO_CONTEXT),
     ("no context exists", Why.NO_CONTEXT),
     ("current-context is not set", Why.NO_CONTEXT),
     ("localhost:8080", Why.NO_CONTEXT),  # what kubectl asks when it has no configuration at all
@@ -51,6 +53,8 @@ _MEND = {
     Why.NOT_FOUND: "see what there is with `kubectl get`",
     Why.OTHER: "see what `kubectl version` says, and read the message",
 }
+
+_LOG_LINE = re.compile(r"[IWEF]\d{4} \d\d:\d\d")  # such as `E1130 22:10:02.224085   25452 memcache.go:265]`
 
 
 class KubectlError(Exception):
@@ -96,8 +100,8 @@ class Kubectl:
         except OSError as error:
             raise KubectlError(f"{self.program} does not run: {error.strerror}", Why.ABSENT) from error
         if done.returncode != 0:
-            words = " ".join(done.stderr.split())[:SHOWN] or f"exit code {done.returncode}, and no word"
-            raise KubectlError(f"kubectl {arguments[0]}: {words.removeprefix('error: ')}", _why(words))
+            words = _words(done.stderr) or f"exit code {done.returncode}, and no word"
+            raise KubectlError(f"kubectl {arguments[0]}: {words[:SHOWN]}", _why(done.stderr))
         return done.stdout
 
     def asked_context(self) -> str | None:
@@ -114,5 +118,12 @@ class Kubectl:
         return [self.program, *arguments, *chosen, f"--request-timeout={ANSWER_LIMIT}"]
 
 
-def _why(words: str) -> Why:
-    return next((why for found, why in _WORDS if found in words), Why.OTHER)
+def _words(stderr: str) -> str:
+    """What kubectl says to people, on one line, without its log lines if there is anything else."""
+    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
+    said = [line for line in lines if not _LOG_LINE.match(line)] or lines
+    return " ".join(said).removeprefix("error: ")
+
+
+def _why(stderr: str) -> Why:
+    return next((why for found, why in _WORDS if found in stderr), Why.OTHER)
