@@ -52,7 +52,6 @@ def blocks(language: str) -> list[tuple[str, str]]:
 
 SHELL = blocks("sh")
 RUN = [block for heading, block in SHELL if heading.endswith(OFFLINE)]
-LINES = [line for heading, block in SHELL if not heading.endswith(OFFLINE) for line in block.splitlines()]
 
 
 def checked(block: str) -> str:
@@ -61,7 +60,7 @@ def checked(block: str) -> str:
     for line in block.splitlines():
         expected = re.search(r"  # exit code (\d+)", line)
         code = 0 if expected is None else int(expected[1])
-        said = f'echo "exit code : "{shlex.quote(line)} >&2'
+        said = f'echo "exit code $found: "{shlex.quote(line)} >&2'
         lines.append(f'{line}\nfound=$?; [ "$found" -eq {code} ] || {{ {said}; exit 99; }}')
     return "\n".join(lines)
 
@@ -134,7 +133,7 @@ def test_options_of_kubectl_are_its_own() -> None:
         words = words[: words.index("--")] if "--" in words else words
         options = [word.partition("=")[0] for word in words if word.startswith("--")]
         plain = without_values(words)
-        verb = plain[: VERB_WORDS.get(tuple(plain[:2]), 1)]
+        verb = plain[: VERB_WORDS.get((plain[0], plain[1] if len(plain) > 1 else ""), 1)]
         shown = said(*verb, "--help") + everywhere
         unknown = [option for option in options if not re.search(rf"{option}[= :]", shown)]
         assert unknown == [], line

@@ -21,7 +21,7 @@ from tests.app.in_cluster import KEY, NAME, Cluster, controller
 from tests.policies import policy
 
 FIRST = policy(2, 2, guardrails={"maxCutShare": 0.25})
-ROOM = {"overload": {"retryAfterSeconds": 7}, "guardrails": {"maxCutShare": 0.25}}
+ROOM: dict[str, Any] = {"overload": {"retryAfterSeconds": 7}, "guardrails": {"maxCutShare": 0.25}}
 GOOD = policy(2, 2, **ROOM)
 SMALL = policy(1, 1, guardrails={"maxCutShare": 0.25})  # half of what runs
 ABOVE = policy(2, 2, most=9, guardrails={"maxCutShare": 0.25})  # what only the controller can know

@@ -60,7 +60,8 @@ def test_a_silent_service_is_asked_again() -> None:
     """A controller that restarts answers nothing for a while; its word counts when it comes."""
     answers: list[Any] = [NotReachableError("http://x", "refused"), found((1, THEIRS, "active"))]
     answers.append(found((1, THEIRS, "superseded"), (2, OURS, "active")))
-    now, said = [0.0], []
+    now: list[float] = [0.0]
+    said: list[str] = []
 
     def ask() -> dict[str, Any]:
         answer = answers.pop(0)
