@@ -162,7 +162,7 @@ def _write(path: Path, wanted: dict[str, Any]) -> None:
         fail(
             f"{path} cannot be replaced: {getattr(error, 'strerror', None) or error}",
             "name another file with --write and put it in place where you may; "
-            "a mounted ConfigMap is changed with kubectl",
+            "a mounted ConfigMap is changed with `twinpool policy apply`",
         )
 
 

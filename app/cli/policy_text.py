@@ -90,7 +90,7 @@ def _replaceable(path: Path) -> Path:
     if any(mounted) or any(part.startswith("..") for part in target.parts):
         raise UnreplaceableError(
             f"{path} belongs to a mounted ConfigMap",
-            "edit the ConfigMap instead: the service sees the new file within a minute or two",
+            "write it elsewhere, and change the ConfigMap with `twinpool policy apply`",
         )
     if os.path.lexists(target) and not stat.S_ISREG(target.stat().st_mode):
         kind = "a folder" if target.is_dir() else "not a regular file"

@@ -47,7 +47,7 @@ def serving(answers: Answers) -> Iterator[Canned]:
             self.end_headers()
             self.wfile.write(data)
 
-        do_GET = do_POST = do_DELETE = _answer  # noqa: N815  # the names of http.server
+        do_GET = do_POST = do_PATCH = do_DELETE = _answer  # noqa: N815  # the names of http.server
 
         def log_message(self, *_: Any) -> None:
             """Say nothing on standard error."""

@@ -435,7 +435,7 @@ def test_rollback_where_nothing_may_be_written(tmp_path: Path, service: Canned) 
 
     assert 2 == done.exit_code
     assert "cannot be replaced: No such file" in done.stderr
-    assert "ConfigMap is changed with kubectl" in done.stderr
+    assert "ConfigMap is changed with `twinpool policy apply`" in done.stderr
 
 
 @pytest.mark.parametrize(

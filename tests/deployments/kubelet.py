@@ -12,22 +12,21 @@ import pytest
 
 
 class ConfigMapMount:
-    """One volume.  Readers use `folder / NAME`, which is a link to `..data/NAME`."""
+    """One volume, a new one or one that is there.  Readers use `folder / NAME`, a link to `..data/NAME`."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.folder.mkdir()
-        self._count = 0
+        self.folder.mkdir(exist_ok=True)
 
     def publish(self, files: dict[str, str]) -> None:
         """Swap in a new set of files, in the kubelet's order, and remove the former one."""
-        self._count += 1
-        dated = self.folder / f"..2026_01_01_00_00_00.{self._count:09d}"
-        dated.mkdir()
-        for name, text in files.items():
-            (dated / name).write_text(text, encoding="utf-8")
         data = self.folder / "..data"
         former = self.folder / data.readlink() if data.is_symlink() else None
+        count = 1 if former is None else 1 + int(former.suffix.removeprefix("."))
+        dated = self.folder / f"..2026_01_01_00_00_00.{count:09d}"
+        dated.mkdir()
+        for name, text in files.items():
+            (dated / name).write_bytes(text.encode())
         fresh = self.folder / "..data_tmp"
         fresh.symlink_to(dated.name)
         fresh.replace(data)
@@ -38,13 +37,17 @@ class ConfigMapMount:
             if not link.name.startswith("..") and link.name not in files:
                 link.unlink()
         if former is not None:
-            shutil.rmtree(former)
+            shutil.rmtree(former, ignore_errors=True)  # it may be lost
 
     def lose_data(self) -> None:
         """Leave the links with nothing behind them, as between two mounts."""
         data = self.folder / "..data"
         shutil.rmtree(self.folder / data.readlink())
         data.unlink()
+
+    def lose_files(self) -> None:
+        """Leave `..data` in its place with nothing behind it: a dangling link."""
+        shutil.rmtree(self.folder / (self.folder / "..data").readlink())
 
 
 @pytest.fixture

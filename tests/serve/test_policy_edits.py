@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 
 from deployments.record_reader import Record, read
+from tests.app.canned import run
+from tests.app.in_cluster import Cluster
 from tests.autoscaling.bad_policies import BAD_EDITS, BAD_FOR_WORLD, BadEdit
 from tests.deployments.kubelet import ConfigMapMount
 from tests.policies import policy
@@ -491,4 +493,31 @@ def test_a_mounted_config_map(tmp_path: Path) -> None:
             assert (6, "active") == (found["active_revision"], found["state"])
         load.check()
         lookout.check()
+        assert replicas == all_ids(service)
+
+
+@pytest.mark.long
+def test_applied_through_kubectl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Case C10: `twinpool policy apply` brings a good file to a service, and tells a refusal."""
+    cluster = Cluster(tmp_path / "cluster")
+    cluster.install(text(1, 1, most=2))
+    monkeypatch.setenv("PATH", cluster.path)
+    folder = tmp_path / "service"
+    folder.mkdir()
+    good, bad = tmp_path / "good.yaml", tmp_path / "bad.yaml"
+    good.write_text(text(1, 1, most=2, overload={"retryAfterSeconds": 3}), encoding="utf-8")
+    bad.write_text(text(1, 1, most=9), encoding="utf-8")
+    with Service(folder, settings(slots=2) | {"policy": str(cluster.mount)}) as service:
+        service.wait(lambda: service.ready(1, 1), 30, "both replicas")
+        replicas = all_ids(service)
+        lookout = Lookout(service, budget=2, least=ONE_EACH)
+        with light(service) as load, lookout:
+            done = run("policy", "apply", str(good), "--yes", "--timeout", "30s", url=service.url)
+            assert (0, "revision 2 is active") == (done.exit_code, done.stdout.splitlines()[-1]), done.output
+            done = run("policy", "apply", str(bad), "--yes", "--timeout", "30s", url=service.url)
+            assert 1 == done.exit_code
+            assert "spec.budget.max: is 9, but this service has 2 accelerators" in done.stderr
+        load.check()
+        lookout.check()
+        assert (2, "refused") == (policy_of(service)["active_revision"], policy_of(service)["state"])
         assert replicas == all_ids(service)
