@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from app.bench.progress import Showing
-from app.cli import simulated
+from app.cli import simulated, simulated_report
 from app.cli.output import fail, printable, table
 from autoscaling.instants import rfc3339
 from autoscaling.policy import CapacityPolicy
@@ -122,7 +122,7 @@ def show(found: OnLog) -> None:
         print("\nnothing was simulated: --profile would say how fast the engines are")
         return
     print("\nits requests simulated under both policies:")
-    simulated.print_wide(report.table(found.simulation))
+    simulated_report.print_wide(report.table(found.simulation))
     for note in found.simulation.notes:
         print(printable(f"note: {note}"))
 
@@ -159,6 +159,6 @@ def _show_routes(found: LogDifference) -> None:
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]], total: int) -> None:
     if rows:
-        simulated.print_wide(table(head, rows))
+        simulated_report.print_wide(table(head, rows))
     if total > len(rows):
         print(f"and {total - len(rows)} more; -o json has them")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from app.cli import simulated, simulated_words, valid_policy
+from app.cli import simulated, simulated_report, simulated_words, valid_policy
 from app.cli.output import AsJson, Output, fail, wants_json
 from app.cli.simulation_options import (
     IngressesOption,
@@ -67,7 +67,7 @@ def replay(
     own = wanted.metadata.name if wanted.metadata.name != RECORDED else f"{RECORDED} (the policy)"
     try:
         kind = simulated.model_of(model, model_for(wanted))
-        simulated.make_folder(out)
+        simulated_report.make_folder(out)
         found = read_log(log)
         ground = Ground(
             engines, found.requests.arrivals, delays_of(engines, start_seconds), seed, ingresses, found.began
@@ -99,7 +99,7 @@ def replay(
         recorded=frozenset() if happened is None else frozenset({RECORDED}),
         price_per_hour=accelerator_hour_price,
     )
-    simulated.end(subject, out, wanted_json)
+    simulated_report.end(subject, out, wanted_json)
 
 
 def _notes(log: Log, *, happened: bool) -> list[str]:

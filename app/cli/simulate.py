@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from app.cli import simulated, simulated_words, valid_policy
+from app.cli import simulated, simulated_report, simulated_words, valid_policy
 from app.cli.output import AsJson, Output, fail, wants_json
 from app.cli.simulation_options import (
     IngressesOption,
@@ -102,7 +102,7 @@ def simulate(
         wanted = given if replicas is None else scaled(given, replicas, begins)
         kind = simulated.model_of(model, model_for(wanted))
         entries = _entries(wanted, against or [], begins, fluid=kind is Model.FLUID)
-        simulated.make_folder(out)
+        simulated_report.make_folder(out)
         requests = load_trace(trace, seed, notes.append)
         ground = Ground(
             engines,
@@ -135,7 +135,7 @@ def simulate(
         foresight=FORESIGHT & set(found),
         price_per_hour=accelerator_hour_price,
     )
-    simulated.end(subject, out, wanted_json)
+    simulated_report.end(subject, out, wanted_json)
 
 
 def _entries(policy: CapacityPolicy, against: Sequence[str], wall: float, *, fluid: bool) -> list[Entry]:

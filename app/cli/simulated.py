@@ -1,32 +1,25 @@
-"""What the commands that simulate share: engines by name, runs with progress, files, and their end."""
+"""What the commands that simulate share: engines by name, checks of options, and runs with progress."""
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING
 
-import typer
 from rich.console import Console
-from rich.table import Table
 
 from app.bench.progress import Showing
-from app.bench.store import StoreError, prepare_folder, write_text
-from app.cli.output import FINDING, OK, fail, print_json, printable
+from app.cli.output import fail
 from autoscaling.profile import Profile, ProfileError, read_profile
 
 if TYPE_CHECKING:
     from app.simulation.compared import Entry, Ground, Model
     from app.simulation.engine_profile import EngineProfile
-    from app.simulation.report.subject import Subject
     from app.simulation.scores import Scores
 
-WIDEST = 300  # columns of a table
 INTERRUPTED = 130  # as a shell says of a command that Ctrl-C ended
-SCORES, MARKDOWN, HTML, PLOTS = "scores.json", "report.md", "report.html", "plots"
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,73 +134,3 @@ class _Passed:
         if until > self._told:
             self._showing.done(until - self._told)
             self._told = until
-
-
-def make_folder(out: Path | None) -> None:
-    """Make the folder before anything is simulated; ends the command where it cannot be written."""
-    if out is None:
-        return
-    try:
-        prepare_folder(out, anew=False)
-    except StoreError as error:
-        fail(str(error), "choose a folder that this user may write")
-
-
-def end(subject: Subject, out: Path | None, wanted_json: bool) -> NoReturn:
-    """Write the files, show what was found, and end the command by whether the objectives were kept."""
-    from app.simulation.report.advice import advice  # noqa: PLC0415
-    from app.simulation.report.answer import details, lead  # noqa: PLC0415
-    from app.simulation.report.document import as_json  # noqa: PLC0415
-    from app.simulation.report.judged import misses  # noqa: PLC0415
-    from app.simulation.report.table import table  # noqa: PLC0415
-
-    files = {} if out is None else _written(subject, out)
-    if wanted_json:
-        print_json(as_json(subject, series=False) | {"files": files})
-    else:
-        console = Console(highlight=False)
-        for sentence in (*lead(subject), *details(subject)):
-            console.print(printable(sentence), markup=False)
-        console.print()
-        print_wide(table(subject))
-        console.print()
-        found = advice(subject, subject.asked)
-        for line in (*(f"to do: {one}" for one in found), *(f"note: {one}" for one in subject.notes)):
-            console.print(printable(line), markup=False)
-        for path in files.values():
-            console.print(printable(path), markup=False, soft_wrap=True)
-    raise typer.Exit(FINDING if misses(subject, subject.asked) else OK)
-
-
-def print_wide(found: Table) -> None:
-    """Print a table at its full width: a narrow window wraps lines, which is easier to read than cells."""
-    console = Console(highlight=False)
-    wanted = console.measure(found, options=console.options.update(width=WIDEST)).maximum
-    Console(highlight=False, width=max(console.width, wanted)).print(found)
-
-
-def _written(subject: Subject, out: Path) -> dict[str, str]:
-    from app.simulation.report.document import as_json  # noqa: PLC0415
-    from app.simulation.report.page import html, markdown, svg_files  # noqa: PLC0415
-
-    texts: dict[str, Any] = {
-        SCORES: json.dumps(as_json(subject), indent=1, allow_nan=False) + "\n",
-        HTML: html(subject),
-        MARKDOWN: markdown(subject, PLOTS),
-    }
-    try:
-        (out / PLOTS).mkdir(exist_ok=True)
-        for name, text in (
-            *texts.items(),
-            *((f"{PLOTS}/{key}", svg) for key, svg in svg_files(subject).items()),
-        ):
-            write_text(out / name, text)
-    except OSError as error:
-        fail(f"{out / PLOTS}: cannot be made: {error.strerror}", "name another folder with --out")
-    except StoreError as error:
-        fail(str(error), "choose a folder that this user may write")
-    return {
-        "scores": str(out / SCORES),
-        "report": str(out / HTML),
-        "markdown": str(out / MARKDOWN),
-    }

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from app.report.canvas import GREY, colour, legend, marker, panel, svg
 from app.report.words import ms, name
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 MOST = 6  # policies that can be told apart in one plot; the tables have all
 STYLES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (1, 1)))  # lines that lie on each other stay apart
 ATTAINMENT, TPOT, TRADE = "attainment", "time-per-token", "trade"
+FILES: Final = re.compile(rf"(?:{ATTAINMENT}|{TPOT}|{TRADE}|capacity-\d+)\.svg")
 WIDTH = 9.0  # inches
 Draw = Callable[["Figure"], None]
 

@@ -255,3 +255,49 @@ def test_a_folder_that_cannot_be_written_is_refused_before_anything_runs(tmp_pat
     assert 2 == done.exit_code
     assert "cannot be written" in done.stderr
     assert "getting ready" not in done.stderr
+
+
+def test_a_folder_in_which_a_file_cannot_be_written_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    """A folder has the name of the page."""
+    (tmp_path / "out" / "report.html").mkdir(parents=True)
+    done = simulate(file_of(tmp_path), "--out", str(tmp_path / "out"))
+
+    assert 2 == done.exit_code
+    assert f"error: {tmp_path / 'out' / 'report.html'}: is a folder, and a file goes there" in done.stderr
+    assert "getting ready" not in done.stderr
+
+
+def test_the_report_of_a_measurement_is_spared(tmp_path: Path) -> None:
+    """It has files of the same names."""
+    out = tmp_path / "bench"
+    out.mkdir()
+    (out / "measurement.json").write_text("{}")
+    (out / "report.html").write_text("measured")
+    done = simulate(file_of(tmp_path), "--out", str(out))
+
+    assert 2 == done.exit_code
+    assert f"error: {out}: holds a measurement already: name another folder with --out" in done.stderr
+    assert "measured" == (out / "report.html").read_text()
+
+
+def test_a_second_run_leaves_no_plot_of_the_first(tmp_path: Path) -> None:
+    """The first one had a rival, and the plots of it."""
+    out = tmp_path / "out"
+    simulate(file_of(tmp_path), "--out", str(out), "--against", "static-50")
+    before = {path.name for path in (out / "plots").iterdir()}
+    simulate(file_of(tmp_path), "--out", str(out))
+
+    assert {"capacity-1.svg", "trade.svg"} <= before
+    assert {"capacity-0.svg", "attainment.svg", "time-per-token.svg"} == {
+        path.name for path in (out / "plots").iterdir()
+    }
+
+
+@pytest.mark.parametrize("option", ["--out", "--log"])
+def test_an_empty_name_is_refused(option: str, tmp_path: Path) -> None:
+    """A variable of a script that is not set would else stand for the working folder."""
+    command = "simulate" if option == "--out" else "replay"
+    done = run(command, str(file_of(tmp_path)), *(("--trace", SHORT) if option == "--out" else ()), option, "")
+
+    assert 2 == done.exit_code
+    assert f"Invalid value for '{option}': the name is empty" in done.stderr
