@@ -34,6 +34,12 @@ def fail(error: str, mend: str, code: int = CANNOT_TELL) -> NoReturn:
     raise typer.Exit(code)
 
 
+def fail_as_said(where: str, error: Exception) -> NoReturn:
+    """End the command by an error whose message ends with what to do, behind its last colon."""
+    what, _, mend = str(error).rpartition(": ")
+    fail(f"{where}: {what}", mend)
+
+
 def path_of(text: str) -> Path:
     """Read the name of a file or folder; an empty one, as of a variable without a value, is refused."""
     if not text.strip():

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from app.cli import simulated, simulated_report, simulated_words, valid_policy
-from app.cli.output import AsJson, Output, fail, wants_json
+from app.cli.output import AsJson, Output, fail, fail_as_said, wants_json
 from app.cli.simulation_options import (
     IngressesOption,
     KindOption,
@@ -79,11 +79,11 @@ def replay(
         promised = {tier: objective_of(wanted, tier) for tier in Tier}
         happened = what_happened(found, ground.trace_s, engines.accelerators, promised)
     except SizeError as error:
-        fail(f"{policy}: {error}", "correct the policy")
+        fail_as_said(str(policy), error)
     except TraceError as error:
         fail(f"--log: {error}", "name the folder of `twinpool serve --record DIR`")
     except ValueError as error:
-        fail(f"this cannot be simulated: {error}", "correct what is said above")
+        fail_as_said("this cannot be simulated", error)
     except KeyboardInterrupt:
         raise typer.Exit(simulated.INTERRUPTED) from None
     subject = Subject(

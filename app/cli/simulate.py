@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from app.cli import simulated, simulated_report, simulated_words, valid_policy
-from app.cli.output import AsJson, Output, fail, wants_json
+from app.cli.output import AsJson, Output, fail, fail_as_said, wants_json
 from app.cli.simulation_options import (
     IngressesOption,
     KindOption,
@@ -116,11 +116,11 @@ def simulate(
         found = simulated.run_all(entries, ground, kind)
     except SizeError as error:
         place = policy if replicas is None else "--replicas"
-        fail(f"{place}: {error}", "correct the size, or write a policy of that size")
+        fail_as_said(str(place), error)
     except TraceError as error:
         fail(f"--trace: {error}", "`twinpool simulate --help` shows how traces are written")
     except ValueError as error:
-        fail(f"this cannot be simulated: {error}", "correct what is said above")
+        fail_as_said("this cannot be simulated", error)
     except KeyboardInterrupt:
         raise typer.Exit(simulated.INTERRUPTED) from None
     if replicas is not None:

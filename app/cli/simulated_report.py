@@ -45,7 +45,6 @@ def end(subject: Subject, out: Path | None, wanted_json: bool) -> NoReturn:
     from app.simulation.report.answer import details, lead  # noqa: PLC0415
     from app.simulation.report.document import as_json  # noqa: PLC0415
     from app.simulation.report.judged import misses  # noqa: PLC0415
-    from app.simulation.report.table import table  # noqa: PLC0415
 
     files = {} if out is None else _written(subject, out)
     if wanted_json:
@@ -55,7 +54,7 @@ def end(subject: Subject, out: Path | None, wanted_json: bool) -> NoReturn:
         for sentence in (*lead(subject), *details(subject)):
             console.print(printable(sentence), markup=False)
         console.print()
-        print_wide(table(subject))
+        print_scores(subject)
         console.print()
         found = advice(subject, subject.asked)
         for line in (*(f"to do: {one}" for one in found), *(f"note: {one}" for one in subject.notes)):
@@ -63,6 +62,15 @@ def end(subject: Subject, out: Path | None, wanted_json: bool) -> NoReturn:
         for path in files.values():
             console.print(printable(path), markup=False, soft_wrap=True)
     raise typer.Exit(FINDING if misses(subject, subject.asked) else OK)
+
+
+def print_scores(subject: Subject) -> None:
+    """Print the table of policies and tiers, and what its columns are."""
+    from app.simulation.report.rows import TOKENS_WORDS  # noqa: PLC0415
+    from app.simulation.report.table import table  # noqa: PLC0415
+
+    print_wide(table(subject))
+    print(f"tokens/s: {TOKENS_WORDS}")
 
 
 def print_wide(found: Table) -> None:

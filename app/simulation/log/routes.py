@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -38,6 +38,14 @@ class RouteChange:
 
 
 @dataclass(frozen=True, slots=True)
+class RouteKind:
+    """Requests of one tier that went one way under the old policy and go another one under the new."""
+
+    first: RouteChange
+    requests: int
+
+
+@dataclass(frozen=True, slots=True)
 class RoutesAgain:
     """All routes of a log, made again."""
 
@@ -46,6 +54,7 @@ class RoutesAgain:
     unknown: Mapping[str, int]  # why they cannot be made again: how many
     elsewhere: int  # the pool differs, or whether there is one
     otherwise: int  # the pool is the same, the reason is not
+    kinds: tuple[RouteKind, ...]  # of all that differ, the most frequent first
     changes: tuple[RouteChange, ...]  # the first of both, by the order of the records
 
 
@@ -86,6 +95,7 @@ def routes_again(
     remade = as_recorded = elsewhere = otherwise = 0
     unknown: Counter[str] = Counter()
     changes: list[RouteChange] = []
+    kinds: dict[Hashable, RouteKind] = {}
     acting, other = measured_limits(old, profile), measured_limits(new, profile)
     for number, request in enumerate(records, 1):
         if say is not None:
@@ -107,9 +117,27 @@ def routes_again(
         as_recorded += (before.pool, before.reason) == (was.pool, was.reason)
         elsewhere += before.pool is not after.pool
         otherwise += before.pool is after.pool and before.reason is not after.reason
-        if (before.pool, before.reason) != (after.pool, after.reason) and len(changes) < MOST_KEPT:
+        if (before.pool, before.reason) == (after.pool, after.reason):
+            continue
+        key = (change.tier, _way(before), _way(after))
+        known = kinds.get(key, RouteKind(change, 0))
+        kinds[key] = replace(known, requests=known.requests + 1)
+        if len(changes) < MOST_KEPT:
             changes.append(change)
-    return RoutesAgain(remade, as_recorded, dict(unknown), elsewhere, otherwise, tuple(changes))
+    return RoutesAgain(
+        remade,
+        as_recorded,
+        dict(unknown),
+        elsewhere,
+        otherwise,
+        tuple(sorted(kinds.values(), key=lambda one: -one.requests)),
+        tuple(changes),
+    )
+
+
+def _way(one: Replayed) -> Hashable:
+    """What requests have in common that go the same way; where there is none, what stands against it."""
+    return (one.pool, one.reason, None if one.pool else tuple(sorted(one.verdicts.items())))
 
 
 def measured_limits(policy: CapacityPolicy, profile: Profile | None) -> dict[Role, int]:

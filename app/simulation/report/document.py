@@ -7,10 +7,10 @@ from typing import Any
 
 from app.simulation.report.advice import advice
 from app.simulation.report.answer import details, lead
-from app.simulation.report.judged import best, misses
+from app.simulation.report.judged import best, misses, promised
 from app.simulation.report.subject import Promise, Subject
 from app.simulation.scores import Moment, MoveMade, Scores, TierScore
-from autoscaling.types import Role
+from autoscaling.types import Role, Tier
 
 SCHEMA_VERSION = 1
 
@@ -25,7 +25,7 @@ def as_json(subject: Subject, *, series: bool = True) -> dict[str, Any]:
         "notes": list(subject.notes),
         "asked": subject.asked,
         "best": best(subject),
-        "objectives": {tier.value: _promise(subject.promise(tier)) for tier in subject.tiers()},
+        "objectives": _promises(subject, None),
         "policies": {name: _policy(subject, name, series=series) for name in subject.scores},
     }
 
@@ -38,9 +38,11 @@ def _policy(subject: Subject, name: str, *, series: bool) -> dict[str, Any]:
         "simulated": name not in subject.recorded,
         "knowsTheTrace": name in subject.foresight,
         "missed": [tier.value for tier in subject.tiers() if tier in missed],
+        "objectives": _promises(subject, name),
         "seconds": scores.seconds,
         "tiers": {
-            tier.value: _tier(score) | {"tokensPerSecond": scores.tier_tokens_per_s(tier)}
+            tier.value: _tier(score, judged=subject.promise(tier, name).is_any)
+            | {"tokensPerSecond": scores.tier_tokens_per_s(tier)}
             for tier, score in scores.tiers.items()
         },
         "tokensPerSecond": scores.tokens_per_s,
@@ -50,29 +52,35 @@ def _policy(subject: Subject, name: str, *, series: bool) -> dict[str, Any]:
         "reversals": scores.reversals,
         "moves": [_move(move) for move in scores.moves],
     }
-    return found | (_series(scores) if series else {})
+    return found | (_series(scores, frozenset(promised(subject, name))) if series else {})
 
 
-def _series(scores: Scores) -> dict[str, Any]:
+def _series(scores: Scores, judged: frozenset[Tier]) -> dict[str, Any]:
     return {
         "intervalSeconds": scores.interval_s,
-        "series": [_moment(moment) for moment in scores.series],
+        "series": [_moment(moment, judged) for moment in scores.series],
     }
+
+
+def _promises(subject: Subject, name: str | None) -> dict[str, Any]:
+    return {tier.value: _promise(subject.promise(tier, name)) for tier in subject.tiers()}
 
 
 def _promise(promise: Promise) -> dict[str, Any]:
     return {"ttftSeconds": promise.ttft_s, "tpotSeconds": promise.tpot_s}
 
 
-def _tier(score: TierScore) -> dict[str, Any]:
+def _tier(score: TierScore, *, judged: bool) -> dict[str, Any]:
+    """Without an objective nothing is in time or late: that is unknown."""
     return {
         "arrived": score.arrived,
-        "inTime": score.in_time,
-        "late": score.late,
+        "answered": score.in_time + score.late,
+        "inTime": score.in_time if judged else None,
+        "late": score.late if judged else None,
         "refused": score.refused,
         "failed": score.failed,
         "tokens": score.tokens,
-        "attainment": score.attainment,
+        "attainment": score.attainment if judged else None,
         "ttftP50Seconds": score.ttft_p50_s,
         "ttftP95Seconds": score.ttft_p95_s,
         "tpotP50Seconds": score.tpot_p50_s,
@@ -92,7 +100,7 @@ def _move(move: MoveMade) -> dict[str, Any]:
     }
 
 
-def _moment(moment: Moment) -> dict[str, Any]:
+def _moment(moment: Moment, judged: frozenset[Tier]) -> dict[str, Any]:
     return {
         "atSeconds": moment.at_s,
         "running": _pools(moment.running),
@@ -100,7 +108,9 @@ def _moment(moment: Moment) -> dict[str, Any]:
         "draining": _pools(moment.draining),
         "demand": _pools(moment.demand),
         "capacity": _pools(moment.capacity),
-        "attainment": {tier.value: share for tier, share in moment.attainment.items()},
+        "attainment": {
+            tier.value: share if tier in judged else None for tier, share in moment.attainment.items()
+        },
         "tpotP95Seconds": {tier.value: value for tier, value in moment.tpot_p95_s.items()},
     }
 

@@ -6,12 +6,14 @@ from app.cli.output import printable
 from app.report import render
 from app.simulation.report.answer import answer
 from app.simulation.report.plots import plot_names, plots, title_of
+from app.simulation.report.rows import TOKENS_WORDS
 from app.simulation.report.sections import cost, model, moves, over_time, pools, side_by_side
 from app.simulation.report.subject import Subject
 
 WORDS = (
     ("tier", "what a caller is promised: interactive, standard or batch."),
-    ("in time", "answered whole, and inside every objective of the tier; with none, answered whole."),
+    ("in time", "answered whole, and inside every objective of the tier; unknown for a tier without any."),
+    ("tokens/s", f"{TOKENS_WORDS}."),
     ("p95", "the 95th percentile: 95 of 100 requests had this value or a smaller one."),
     ("TTFT, TPOT", "time to the first token, waiting included; time per output token after the first."),
     ("pool", "replicas of one kind: speculative ones draft tokens ahead, plain ones do not."),

@@ -89,7 +89,7 @@ def _all(subject: Subject) -> dict[str, tuple[Draw, tuple[float, float]]]:
         if scores.series:
             key = capacity_key(at)
             found[key] = partial(plots_pools.draw_capacity, scores, title_of(subject, key)), plots_pools.SIZE
-    if tiers := tiers_with(subject, attainment_of):
+    if tiers := tuple(tier for tier in tiers_with(subject, attainment_of) if subject.promise(tier).is_any):
         found[ATTAINMENT] = partial(_draw_attainment, subject, tiers), _stacked(tiers)
     if tiers := tiers_with(subject, tpot_of):
         found[TPOT] = partial(_draw_tpot, subject, tiers), _stacked(tiers)
@@ -103,10 +103,9 @@ def _stacked(tiers: tuple[Tier, ...]) -> tuple[float, float]:
 def _draw_attainment(subject: Subject, tiers: tuple[Tier, ...], figure: Figure) -> None:
     def one_tier(axes: Axes, tier: Tier) -> None:
         _lines(axes, subject, lambda moment: _times(100.0, attainment_of(moment, tier)))
-        if subject.promise(tier).is_any:
-            axes.axhline(
-                100 * KEPT, color="black", linewidth=1, linestyle=(0, (6, 3)), label=f"promised: {KEPT:.0%}"
-            )
+        axes.axhline(
+            100 * KEPT, color="black", linewidth=1, linestyle=(0, (6, 3)), label=f"promised: {KEPT:.0%}"
+        )
         axes.set_ylim(0.0, 104.0)
 
     _panels(figure, subject, tiers, title_of(subject, ATTAINMENT), "in time, %", one_tier)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from app.report.words import UNKNOWN, count, ms, name, number, percent
 from app.simulation.report.judged import KEPT, misses, tokens_per_hour
-from app.simulation.report.subject import Subject
+from app.simulation.report.subject import Promise, Subject
 from app.simulation.scores import MoveMade, Scores
 from autoscaling.types import Tier
 
@@ -27,6 +27,8 @@ TIER_HEAD = ("in time", "TTFT p95, s", "TPOT p95, ms", "tokens/s", "refused")
 REQUEST_HEAD = ("requests", "were in time", "late", "were refused", "broken off")
 POLICY_HEAD = ("moves", "undone", "accel.-hours", "switching")
 COST = "cost"
+NO_OBJECTIVE = "no objective"
+TOKENS_WORDS = "answer tokens per second of the trace, of the answers that ended in it"
 
 
 def tier_rows(subject: Subject, one: str) -> tuple[TierRow, ...]:
@@ -39,7 +41,7 @@ def tier_rows(subject: Subject, one: str) -> tuple[TierRow, ...]:
         if score is None or score.arrived <= 0:
             continue
         cells = (
-            percent(score.attainment),
+            percent(score.attainment) if subject.promise(tier, one).is_any else NO_OBJECTIVE,
             number(score.ttft_p95_s),
             ms(score.tpot_p95_s),
             number(scores.tier_tokens_per_s(tier)),
@@ -66,10 +68,11 @@ def policy_cells(subject: Subject, one: str) -> tuple[str, ...]:
     return cells if subject.price_per_hour is None else (*cells, number(subject.cost(scores)))
 
 
-def request_cells(scores: Scores, tier: Tier) -> tuple[str, ...]:
-    """Requests that arrived, were in time, late, refused, broken off."""
-    score = scores.tiers[tier]
-    return tuple(map(count, (score.arrived, score.in_time, score.late, score.refused, score.failed)))
+def request_cells(subject: Subject, one: str, tier: Tier) -> tuple[str, ...]:
+    """Requests that arrived, were in time, late, refused, broken off; without objectives nothing is late."""
+    score = subject.scores[one].tiers[tier]
+    judged = (score.in_time, score.late) if subject.promise(tier, one).is_any else (None, None)
+    return tuple(map(count, (score.arrived, *judged, score.refused, score.failed)))
 
 
 def cost_cells(subject: Subject, one: str) -> tuple[str, ...]:
@@ -100,12 +103,23 @@ def clock(seconds: float) -> str:
     return f"{whole // 3600}:{whole // 60 % 60:02}:{whole % 60:02}"
 
 
-def promised_words(subject: Subject, tier: Tier) -> str:
+def promised_words(promise: Promise) -> str:
     """What a tier is promised, in words."""
-    promise = subject.promise(tier)
     parts = []
     if promise.ttft_s is not None:
         parts.append(f"first token within {number(promise.ttft_s)} s")
     if promise.tpot_s is not None:
         parts.append(f"{ms(promise.tpot_s)} ms per token")
     return f"{', '.join(parts)}, for {percent(KEPT)}" if parts else "nothing"
+
+
+def promises_rows(subject: Subject) -> tuple[str, ...]:
+    """A line for each tier, `batch: nothing`; one for each policy where they promise different things."""
+    found = []
+    for tier in subject.tiers():
+        each = {one: promised_words(subject.promise(tier, one)) for one in subject.scores}
+        if len(set(each.values())) == 1:
+            found.append(f"{tier}: {next(iter(each.values()))}")
+        else:
+            found += [f"{tier}, by {name(one)}: {words}" for one, words in each.items()]
+    return tuple(found)

@@ -15,7 +15,7 @@ from app.simulation.report.rows import (
     move_cells,
     policy_cells,
     policy_head,
-    promised_words,
+    promises_rows,
     request_cells,
     tier_rows,
 )
@@ -28,7 +28,7 @@ MOVE_HEAD = ("since the beginning", "what", "why", "ended as", "took")
 
 def side_by_side(subject: Subject) -> Section:
     """What was promised, what callers got, and what it took."""
-    promised = tuple((f"{tier}: {promised_words(subject, tier)}.",) for tier in subject.tiers())
+    promised = tuple((f"{row}.",) for row in promises_rows(subject))
     blocks: list[Block] = [Text(("What each tier is promised:",)), Points(promised), _callers(subject)]
     rows = tuple((name(one), *policy_cells(subject, one)) for one in subject.scores)
     blocks.append(Table("What it took", ("policy", *policy_head(subject)), rows))
@@ -48,7 +48,7 @@ def _callers(subject: Subject) -> Table:
             if row.late:
                 bad.add((len(rows), 2))
             # How many were refused stands with the other counts.
-            counts = request_cells(subject.scores[one], row.tier)
+            counts = request_cells(subject, one, row.tier)
             rows.append((name(one), row.tier.value, *row.cells[:-1], *counts))
     head = ("policy", "tier", *TIER_HEAD[:-1], *REQUEST_HEAD)
     return Table("What callers got", head, tuple(rows), frozenset({0, 1}), bad=frozenset(bad))

@@ -32,6 +32,7 @@ class Subject:
     about: tuple[str, ...]  # trace, engines, size and model: the parts of one line
     scores: Mapping[str, Scores]  # by name; the first is the one that was asked about
     promises: Mapping[Tier, Promise]
+    own_promises: Mapping[str, Mapping[Tier, Promise]] = field(default_factory=dict)  # by name, where others
     words: Mapping[str, str] = field(default_factory=dict)  # what a name stands for, as a sentence
     notes: tuple[str, ...] = ()  # sentences about what is not as it might be expected
     foresight: frozenset[str] = frozenset()  # names that know the trace beforehand: bounds, no advice
@@ -43,9 +44,10 @@ class Subject:
         """The name that was asked about."""
         return next(iter(self.scores))
 
-    def promise(self, tier: Tier) -> Promise:
-        """What a tier is promised."""
-        return self.promises.get(tier, Promise())
+    def promise(self, tier: Tier, name: str | None = None) -> Promise:
+        """What a tier is promised, by the policy of a name where that promises something of its own."""
+        own = self.promises if name is None else self.own_promises.get(name, self.promises)
+        return own.get(tier, Promise())
 
     def tiers(self) -> tuple[Tier, ...]:
         """The tiers of which any policy saw a request, in their order."""

@@ -45,6 +45,7 @@ from app.simulation.traces.options import COMMON, OF_FILES, Options, one_of, opt
 from app.simulation.traces.records import read_records
 from autoscaling.types import Tier
 
+DEFAULT_TIER: Final = Tier.INTERACTIVE
 Trace = tuple[Arrival, ...]
 
 
@@ -77,6 +78,11 @@ def load_trace(spec: str, seed: int, say: Callable[[str], None] = _to_stderr) ->
     source = one_of(Source, word, "the source of a trace")
     files = source in (Source.AZURE, Source.MOONCAKE)
     options = options_of(parts, COMMON | OF_FILES if files else COMMON, f"{source}:")
+    if files and options.tier is None and options.tiers is None:
+        say(
+            f"{head} says no tier, so every request is {DEFAULT_TIER}: tier=batch makes all of them batch, "
+            "tiers=interactive:0.6/batch:0.4 some."
+        )
     shape, shares = np.random.default_rng(seed).spawn(2)
     if source is Source.GENERATED:
         trace = _generated(one_of(Kind, name, "what is generated"), options, shape)
@@ -99,7 +105,7 @@ def _read(source: Source, path: Path, options: Options, say: Callable[[str], Non
         for sentence in recorded.sentences():
             say(f"{path}: of its requests, {sentence}")
         return recorded.arrivals
-    tier = options.tier or Tier.INTERACTIVE
+    tier = options.tier or DEFAULT_TIER
     if source is Source.MOONCAKE:
         return read_mooncake(path, tier=tier, workload=options.workload or "chat")
     return read_azure(path, tier=tier, workload=options.workload or _workload_of(path))

@@ -154,6 +154,18 @@ def test_what_records_lack_is_told(tmp_path: Path) -> None:
     assert any("1 left out: ended as ok" in note for note in json.loads(done.stdout)["notes"])
 
 
+def test_a_trace_that_is_refused_comes_with_the_next_step(tmp_path: Path) -> None:
+    """Not with "correct what is said above"."""
+    trace = tmp_path / "years.jsonl"
+    line = '{"timestamp": %d, "input_length": 5, "output_length": 5, "hash_ids": [1]}\n'
+    trace.write_text(line % 0 + line % (200 * 86_400_000))
+    years = simulate(file_of(tmp_path), trace=f"mooncake:{trace}")
+
+    assert 2 == years.exit_code
+    assert "error: this cannot be simulated: the trace lasts 200 days, and 100 are simulated at most\n" in years.stderr
+    assert "mend: correct the time of its last request if that is wrong, or keep a part of the trace" in years.stderr
+
+
 @pytest.mark.parametrize(
     ("more", "error", "mend"),
     [
@@ -166,10 +178,10 @@ def test_what_records_lack_is_told(tmp_path: Path) -> None:
         (("--trace", "records:nowhere"), "--trace: nowhere/requests.jsonl is not there", "--help` shows how"),
         (
             ("--replicas", "1"),
-            "--replicas: 1 replicas: give 2, which is one for each pool",
-            "correct the size",
+            "--replicas: 1 replicas are not simulated\n",
+            "mend: give 2, which is one for each pool, to 10,000\n",
         ),
-        (("--replicas", "0"), "--replicas: 0 replicas: give 2", "correct the size"),
+        (("--replicas", "0"), "--replicas: 0 replicas are not simulated\n", "mend: give 2, which"),
         (("--against", "none"), "--against none: is not known", "name some of all-plain, all-speculative"),
         (("--against", "twinpool"), "--against twinpool: is not known", "name some of all-plain"),
         (("--model", "exact"), "--model is exact", "write one of event, fluid"),

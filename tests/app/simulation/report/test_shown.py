@@ -56,9 +56,9 @@ def test_the_table_has_a_row_for_each_policy_and_tier() -> None:
         "policy tier in time TTFT p95, s TPOT p95, ms tokens/s refused moves undone accel.-hours "
         "switching cost",
         "mine interactive 90.0 % missed 0.48 31.2 16.7 20 1 0 4.00 0.05 10.0",
-        "batch 100.0 % 0.48 - 83.3 0",
+        "batch no objective 0.48 - 83.3 0",
         "other interactive 98.0 % 0.48 31.2 16.7 0 1 0 4.00 0.05 10.0",
-        "batch 100.0 % 0.48 - 83.3 0",
+        "batch no objective 0.48 - 83.3 0",
     ] == rows
 
 
@@ -82,6 +82,9 @@ def test_programs_get_every_number() -> None:
         mine["tiers"]["interactive"]["attainment"],
         mine["tiers"]["batch"]["tpotP95Seconds"],
     )
+    batch = mine["tiers"]["batch"]
+    assert (500, None, None, None) == tuple(batch[key] for key in ("answered", "inTime", "late", "attainment"))
+    assert {"interactive": 1.0, "batch": None} == mine["series"][0]["attainment"]
     assert {
         "atSeconds": 130.0,
         "source": "plain",
@@ -124,6 +127,16 @@ def test_every_plot_is_drawn_and_well_formed() -> None:
     assert "50.0 ms" in files["time-per-token.svg"]
     assert "minutes since the trace began" in files["capacity-0.svg"]
     assert "sequences" in files["capacity-0.svg"]
+
+
+def test_a_tier_without_objectives_is_never_in_time() -> None:
+    """Nobody can say so: not in the tables, and not as a line of 100 % in a plot."""
+    found = two()
+    (batch,) = {row for row in markdown(found).splitlines() if row.startswith("| mine | batch |")}
+
+    assert "| mine | batch | no objective | 0.48 | - | 83.3 | 500 | - | - | 0 | 0 |" == batch
+    assert ">batch<" not in svg_files(found)["attainment.svg"]
+    assert "attainment.svg" not in svg_files(subject(promises={}))
 
 
 def test_one_policy_alone_is_compared_with_nobody() -> None:
