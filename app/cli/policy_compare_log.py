@@ -112,6 +112,7 @@ def _simulated(
     from app.simulation.contenders import CONTENDERS  # noqa: PLC0415
     from app.simulation.report.subject import Subject, promises_of  # noqa: PLC0415
     from app.simulation.scaled_policy import SizeError  # noqa: PLC0415
+    from app.simulation.traces.rates import rates  # noqa: PLC0415
 
     try:
         ground = Ground(engines.engines, log.requests.arrivals, delays_of(engines.engines), wall=log.began)
@@ -132,6 +133,7 @@ def _simulated(
         about=(f"records:{log.folder}", f"engines {engines.engines.name}"),
         scores=scores,
         promises=promises_of(new),
+        rates=rates(ground.trace, ground.trace_s),
         own_promises={names[0]: promises_of(old)},
         notes=tuple(f"Of the recorded requests, {sentence}." for sentence in log.requests.sentences()),
     )

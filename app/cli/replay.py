@@ -62,6 +62,7 @@ def replay(
     from app.simulation.scaled_policy import SizeError  # noqa: PLC0415
     from app.simulation.score import objective_of  # noqa: PLC0415
     from app.simulation.traces.errors import TraceError  # noqa: PLC0415
+    from app.simulation.traces.rates import rates  # noqa: PLC0415
 
     engines = simulated.named_engines(profile, log / PROFILE).engines
     own = wanted.metadata.name if wanted.metadata.name != RECORDED else f"{RECORDED} (the policy)"
@@ -91,6 +92,7 @@ def replay(
         about=simulated_words.about(f"records:{log}", wanted, ground, kind),
         scores=scores if happened is None else {**scores, RECORDED: happened},
         promises=promises_of(wanted),
+        rates=rates(ground.trace, ground.trace_s),
         words={
             own: "the policy, simulated on the requests that the engines had run",
             RECORDED: "what really happened, every answer judged by the objectives of this policy",

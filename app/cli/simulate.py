@@ -30,9 +30,11 @@ OWN = "twinpool"  # the contender that the policy itself is
 FORESIGHT = frozenset({"hindsight"})
 FIRST_YEAR = 1980  # before it schedules and zones are not looked at
 TRACES = (
-    "The requests: generated:conversation, generated:code, generated:mixed or generated:day, azure:FILE, "
-    "mooncake:FILE or records:DIR; behind it, with commas, hours=0.5, from=1, rate=4, stretch=0.5, "
-    "tiers=interactive:0.6/batch:0.4, and for files tier=batch, workload=chat."
+    "The requests: generated:conversation (5.5 a second), generated:code (2.6), generated:mixed or "
+    "generated:day (8.1), azure:FILE, mooncake:FILE or records:DIR; behind it, with commas: hours=0.5 keeps half "
+    "an hour, from=1 leaves out the first hour, rate=4 brings four times the requests in the same time, "
+    "stretch=0.5 brings them in half the time, tiers=interactive:0.6/batch:0.4 gives them tiers, and for azure "
+    "and mooncake tier=batch, workload=chat. Without tier or tiers all but those of records are interactive."
 )
 
 
@@ -94,6 +96,7 @@ def simulate(
     from app.simulation.scaled_policy import SizeError, scaled  # noqa: PLC0415
     from app.simulation.traces.errors import TraceError  # noqa: PLC0415
     from app.simulation.traces.load import load_trace  # noqa: PLC0415
+    from app.simulation.traces.rates import rates  # noqa: PLC0415
 
     begins = MONDAY if wall is None else wall
     engines = simulated.named_engines(profile).engines
@@ -130,6 +133,7 @@ def simulate(
         about=simulated_words.about(trace, wanted, ground, kind),
         scores=found,
         promises=promises_of(wanted),
+        rates=rates(ground.trace, ground.trace_s),
         words={entry.name: entry.contender.words for entry in entries},
         notes=(*notes, *simulated_words.notes(wanted, ground)),
         foresight=FORESIGHT & set(found),

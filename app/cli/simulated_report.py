@@ -66,11 +66,13 @@ def end(subject: Subject, out: Path | None, wanted_json: bool) -> NoReturn:
 
 def print_scores(subject: Subject) -> None:
     """Print the table of policies and tiers, and what its columns are."""
-    from app.simulation.report.rows import TOKENS_WORDS  # noqa: PLC0415
+    from app.simulation.report.rows import TOKENS_WORDS, rate_words  # noqa: PLC0415
     from app.simulation.report.table import table  # noqa: PLC0415
 
     print_wide(table(subject))
     print(f"tokens/s: {TOKENS_WORDS}")
+    if words := rate_words(subject):
+        print(words)
 
 
 def print_wide(found: Table) -> None:

@@ -15,10 +15,15 @@ if TYPE_CHECKING:
 
 def about(trace: str, policy: CapacityPolicy, ground: Ground, model: Model) -> tuple[str, ...]:
     """Trace, engines, size, and how it was simulated."""
+    from app.simulation.traces.load import base_rate  # noqa: PLC0415
+
     engines, ingresses = ground.engines, ground.ingresses
     budget = policy.spec.budget.max
+    base = base_rate(trace)
+    source = trace.partition(",")[0]
     return (
         f"trace {trace}: {len(ground.trace):,} requests in {show(ground.trace_s)}",
+        *(() if base is None else (f"rate=1 of {source} is {base:.2f} requests/s on average",)),
         f"begins {rfc3339(ground.wall)}",
         f"engines {engines.name} ({engines.source})",
         f"{budget} accelerators, a replica starts in {ground.delays.start_s:g} s",

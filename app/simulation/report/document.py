@@ -10,6 +10,7 @@ from app.simulation.report.answer import details, lead
 from app.simulation.report.judged import best, misses, promised
 from app.simulation.report.subject import Promise, Subject
 from app.simulation.scores import Moment, MoveMade, Scores, TierScore
+from app.simulation.traces.rates import WINDOW_S
 from autoscaling.types import Role, Tier
 
 SCHEMA_VERSION = 1
@@ -23,10 +24,26 @@ def as_json(subject: Subject, *, series: bool = True) -> dict[str, Any]:
         "found": [*lead(subject), *details(subject)],
         "advice": list(advice(subject, subject.asked)),
         "notes": list(subject.notes),
+        "requests": _requests(subject),
         "asked": subject.asked,
         "best": best(subject),
         "objectives": _promises(subject, None),
         "policies": {name: _policy(subject, name, series=series) for name in subject.scores},
+    }
+
+
+def _requests(subject: Subject) -> dict[str, Any]:
+    """How many requests the trace has, and how many a second."""
+    return {
+        "peakWindowSeconds": WINDOW_S,
+        "tiers": {
+            "all" if one.tier is None else one.tier.value: {
+                "requests": one.requests,
+                "meanPerSecond": one.mean,
+                "peakPerSecond": one.peak,
+            }
+            for one in subject.rates
+        },
     }
 
 

@@ -8,6 +8,7 @@ from app.report.words import UNKNOWN, count, ms, name, number, percent
 from app.simulation.report.judged import KEPT, misses, tokens_per_hour
 from app.simulation.report.subject import Promise, Subject
 from app.simulation.scores import MoveMade, Scores
+from app.simulation.traces.rates import WINDOW_S
 from autoscaling.types import Tier
 
 MILLION = 1_000_000
@@ -49,6 +50,22 @@ def tier_rows(subject: Subject, one: str) -> tuple[TierRow, ...]:
         )
         found.append(TierRow(tier, cells, tier in late))
     return tuple(found)
+
+
+RATE_HEAD = ("tier", "requests", "requests/s", f"in the fullest {WINDOW_S:.0f} s")
+
+
+def rate_rows(subject: Subject) -> tuple[tuple[str, ...], ...]:
+    """How many requests come, as `RATE_HEAD`: each tier, and where there are several all together."""
+    total, *tiers = subject.rates or (None,)
+    found = tiers if total is None or len(tiers) == 1 else [*tiers, total]
+    return tuple((one.tier or "all", count(one.requests), number(one.mean), number(one.peak)) for one in found)
+
+
+def rate_words(subject: Subject) -> str:
+    """The same in half a line; empty where nothing is known."""
+    parts = [f"{tier} {mean}, at most {peak}" for tier, _, mean, peak in rate_rows(subject)]
+    return f"requests/s, on average and in the fullest {WINDOW_S:.0f} s: {'; '.join(parts)}" if parts else ""
 
 
 def policy_head(subject: Subject) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from app.simulation.report.judged import KEPT
 from app.simulation.report.over_time import resolution
 from app.simulation.report.plots import ATTAINMENT, MOST, TPOT, TRADE, capacity_key, plot_names, shown
 from app.simulation.report.rows import (
+    RATE_HEAD,
     REQUEST_HEAD,
     TIER_HEAD,
     cost_cells,
@@ -16,6 +17,7 @@ from app.simulation.report.rows import (
     policy_cells,
     policy_head,
     promises_rows,
+    rate_rows,
     request_cells,
     tier_rows,
 )
@@ -29,7 +31,10 @@ MOVE_HEAD = ("since the beginning", "what", "why", "ended as", "took")
 def side_by_side(subject: Subject) -> Section:
     """What was promised, what callers got, and what it took."""
     promised = tuple((f"{row}.",) for row in promises_rows(subject))
-    blocks: list[Block] = [Text(("What each tier is promised:",)), Points(promised), _callers(subject)]
+    blocks: list[Block] = [Text(("What each tier is promised:",)), Points(promised)]
+    if asked := rate_rows(subject):
+        blocks.append(Table("What callers ask for", RATE_HEAD, asked))
+    blocks.append(_callers(subject))
     rows = tuple((name(one), *policy_cells(subject, one)) for one in subject.scores)
     blocks.append(Table("What it took", ("policy", *policy_head(subject)), rows))
     if TRADE in plot_names(subject):

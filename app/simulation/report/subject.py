@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from app.simulation.score import objective_of
 from app.simulation.scores import Scores
+from app.simulation.traces.rates import Rate
 from autoscaling.policy import CapacityPolicy
 from autoscaling.types import Tier
 
@@ -32,6 +33,7 @@ class Subject:
     about: tuple[str, ...]  # trace, engines, size and model: the parts of one line
     scores: Mapping[str, Scores]  # by name; the first is the one that was asked about
     promises: Mapping[Tier, Promise]
+    rates: tuple[Rate, ...] = ()  # requests a second of the trace
     own_promises: Mapping[str, Mapping[Tier, Promise]] = field(default_factory=dict)  # by name, where others
     words: Mapping[str, str] = field(default_factory=dict)  # what a name stands for, as a sentence
     notes: tuple[str, ...] = ()  # sentences about what is not as it might be expected

@@ -14,10 +14,11 @@ The keys, in the order in which they act:
 - `workload`: the kind of work, of `azure` and `mooncake` only.  Without it `mooncake` is `chat`, and `azure`
   is `code` or `chat` where the file's name has `code` or `conv` in it.
 - `from`: hours that are left out at the beginning.
-- `hours`: hours that are kept, or made.  Without it a file is kept whole, and `generated` makes 1 hour, of
+- `hours`: how many hours are kept, or made.  Without it a file is kept whole, and `generated` makes 1 hour, of
   `day` 24, behind `from`.
 - `stretch`: every time is multiplied by it; 0.5 brings the same requests in half the time.
-- `rate`: so many times the requests in the same time, see `compose.scale_rate` and `generated.generate`.
+- `rate`: so many times the requests in the same time, see `compose.scale_rate` and `generated.generate`; what
+  it multiplies is the file's own rate, and of `generated` the published one, `generated.BASE_RATE`.
 - `tiers`: shares such as `interactive:0.5/batch:0.5`, given to the requests at random.
 
 Examples: `azure:conv.csv,rate=4,tiers=interactive:0.6/batch:0.4` and `generated:day,rate=0.5`.  A path with a
@@ -39,7 +40,7 @@ from app.simulation.arrival import Arrival
 from app.simulation.traces import compose
 from app.simulation.traces.azure import read_azure
 from app.simulation.traces.errors import TraceError
-from app.simulation.traces.generated import HOURS, Kind, generate
+from app.simulation.traces.generated import BASE_RATE, HOURS, Kind, generate
 from app.simulation.traces.mooncake import read_mooncake
 from app.simulation.traces.options import COMMON, OF_FILES, Options, one_of, options_of
 from app.simulation.traces.records import read_records
@@ -97,6 +98,12 @@ def load_trace(spec: str, seed: int, say: Callable[[str], None] = _to_stderr) ->
     if not trace:
         raise TraceError(f"no request is left of the trace {spec!r}: keep more hours or a higher rate")
     return trace
+
+
+def base_rate(spec: str) -> float | None:
+    """Requests a second that a rate of 1 brings of a generated trace; None for one that is read."""
+    source, _, name = spec.partition(",")[0].partition(":")
+    return BASE_RATE[Kind(name)] if source == Source.GENERATED else None
 
 
 def _read(source: Source, path: Path, options: Options, say: Callable[[str], None]) -> Trace:

@@ -40,6 +40,18 @@ def test_a_policy_is_simulated(tmp_path: Path) -> None:
     assert "left" not in done.stdout
 
 
+def test_how_many_requests_come_is_said(tmp_path: Path) -> None:
+    """And what a rate of 1 would bring, so that a rate can be chosen."""
+    done = simulate(file_of(tmp_path))
+    found = json.loads(simulate(file_of(tmp_path), "--json").stdout)
+
+    assert "\nrequests/s, on average and in the fullest 10 s: interactive " in done.stdout
+    assert found["requests"]["tiers"]["all"]["requests"] == sum(
+        one["arrived"] for one in found["policies"]["test"]["tiers"].values()
+    )
+    assert "rate=1 of generated:conversation is 5.53 requests/s on average" in found["about"]
+
+
 def test_the_same_seed_gives_the_same_result(tmp_path: Path) -> None:
     """To the last digit; another one does not."""
     first, again, other = (

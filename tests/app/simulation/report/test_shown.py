@@ -13,7 +13,7 @@ from rich.console import Console
 from app.simulation.report.document import as_json
 from app.simulation.report.over_time import line, resolution, together
 from app.simulation.report.page import html, markdown, svg_files
-from app.simulation.report.rows import clock, cost_cells, move_cells
+from app.simulation.report.rows import clock, cost_cells, move_cells, rate_words
 from app.simulation.report.subject import Subject
 from app.simulation.report.table import table
 from autoscaling.types import Role, Tier
@@ -127,6 +127,20 @@ def test_every_plot_is_drawn_and_well_formed() -> None:
     assert "50.0 ms" in files["time-per-token.svg"]
     assert "minutes since the trace began" in files["capacity-0.svg"]
     assert "sequences" in files["capacity-0.svg"]
+
+
+def test_how_many_requests_come_is_told() -> None:
+    """On average and in the fullest ten seconds, by tier: in words, for programs, and in the report."""
+    found = as_json(two())["requests"]
+
+    assert (
+        "requests/s, on average and in the fullest 10 s: interactive 0.28, at most 2.10; batch 0.14, at most "
+        "1.30; all 0.42, at most 3.10"
+    ) == rate_words(two())
+    assert "| batch | 500 | 0.14 | 1.30 |" in markdown(two()).splitlines()
+    assert {"requests": 500, "meanPerSecond": 0.1389, "peakPerSecond": 1.3} == found["tiers"]["batch"]
+    assert (10.0, ["all", "interactive", "batch"]) == (found["peakWindowSeconds"], list(found["tiers"]))
+    assert "" == rate_words(subject(rates=()))
 
 
 def test_a_tier_without_objectives_is_never_in_time() -> None:
