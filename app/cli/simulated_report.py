@@ -21,9 +21,10 @@ from app.bench.store import (
     write_plots,
     write_text,
 )
-from app.cli.output import FINDING, OK, fail, print_json, printable
+from app.cli.output import FINDING, OK, fail, print_json, printable, table
 
 if TYPE_CHECKING:
+    from app.simulation.report.match import Match
     from app.simulation.report.subject import Subject
 
 WIDEST: Final = 300  # columns of a table
@@ -56,6 +57,8 @@ def end(subject: Subject, out: Path | None, wanted_json: bool) -> NoReturn:
         console.print()
         print_scores(subject)
         console.print()
+        if subject.match is not None:
+            _print_match(subject.match, console)
         found = advice(subject, subject.asked)
         for line in (*(f"to do: {one}" for one in found), *(f"note: {one}" for one in subject.notes)):
             console.print(printable(line), markup=False)
@@ -66,13 +69,23 @@ def end(subject: Subject, out: Path | None, wanted_json: bool) -> NoReturn:
 
 def print_scores(subject: Subject) -> None:
     """Print the table of policies and tiers, and what its columns are."""
+    from app.simulation.report import table as report  # noqa: PLC0415
     from app.simulation.report.rows import TOKENS_WORDS, rate_words  # noqa: PLC0415
-    from app.simulation.report.table import table  # noqa: PLC0415
 
-    print_wide(table(subject))
+    print_wide(report.table(subject))
     print(f"tokens/s: {TOKENS_WORDS}")
     if words := rate_words(subject):
         print(words)
+
+
+def _print_match(found: Match, console: Console) -> None:
+    from app.simulation.report.rows import MATCH_HEAD, match_rows  # noqa: PLC0415
+
+    for sentence in found.sentences:
+        console.print(printable(sentence), markup=False)
+    console.print()
+    print_wide(table(MATCH_HEAD, match_rows(found)))
+    console.print()
 
 
 def print_wide(found: Table) -> None:

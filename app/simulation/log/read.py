@@ -56,6 +56,10 @@ class Log:
         found = before[-1:] or known[:1]
         return found[0].targets if found else None
 
+    def most_replicas(self) -> int | None:
+        """The most that the targets of both pools asked for together; None where none are known."""
+        return max((sum(one.targets.values()) for one in self.seen if one.targets is not None), default=None)
+
 
 class _Observed(msgspec.Struct):
     epoch: int

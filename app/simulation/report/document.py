@@ -8,6 +8,7 @@ from typing import Any
 from app.simulation.report.advice import advice
 from app.simulation.report.answer import details, lead
 from app.simulation.report.judged import best, misses, promised
+from app.simulation.report.match import Match
 from app.simulation.report.subject import Promise, Subject
 from app.simulation.scores import Moment, MoveMade, Scores, TierScore
 from app.simulation.traces.rates import WINDOW_S
@@ -28,6 +29,7 @@ def as_json(subject: Subject, *, series: bool = True) -> dict[str, Any]:
         "asked": subject.asked,
         "best": best(subject),
         "objectives": _promises(subject, None),
+        "match": None if subject.match is None else _match(subject.match),
         "policies": {name: _policy(subject, name, series=series) for name in subject.scores},
     }
 
@@ -44,6 +46,24 @@ def _requests(subject: Subject) -> dict[str, Any]:
             }
             for one in subject.rates
         },
+    }
+
+
+def _match(found: Match) -> dict[str, Any]:
+    """How near the simulation comes to a record."""
+    return {
+        "trusted": found.trusted,
+        "decisionsMadeAgain": found.same,
+        "words": list(found.sentences),
+        "sides": [
+            {
+                "of": one.name,
+                "requests": one.requests,
+                "attainment": dict(zip(("simulated", "recorded"), one.attainment, strict=True)),
+                "tokensPerSecond": dict(zip(("simulated", "recorded"), one.tokens_per_s, strict=True)),
+            }
+            for one in found.sides
+        ],
     }
 
 

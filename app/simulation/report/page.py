@@ -7,7 +7,7 @@ from app.report import render
 from app.simulation.report.answer import answer
 from app.simulation.report.plots import plot_names, plots, title_of
 from app.simulation.report.rows import TOKENS_WORDS
-from app.simulation.report.sections import cost, model, moves, over_time, pools, side_by_side
+from app.simulation.report.sections import cost, matching, model, moves, over_time, pools, side_by_side
 from app.simulation.report.subject import Subject
 
 WORDS = (
@@ -52,6 +52,7 @@ def _page(subject: Subject) -> render.Page:
         sections=(
             answer(subject),
             side_by_side(subject),
+            *(() if subject.match is None else (matching(subject.match),)),
             pools(subject),
             over_time(subject),
             moves(subject),

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from app.report.words import UNKNOWN, count, ms, name, number, percent
 from app.simulation.report.judged import KEPT, misses, tokens_per_hour
+from app.simulation.report.match import Match
 from app.simulation.report.subject import Promise, Subject
 from app.simulation.scores import MoveMade, Scores
 from app.simulation.traces.rates import WINDOW_S
@@ -66,6 +67,22 @@ def rate_words(subject: Subject) -> str:
     """The same in half a line; empty where nothing is known."""
     parts = [f"{tier} {mean}, at most {peak}" for tier, _, mean, peak in rate_rows(subject)]
     return f"requests/s, on average and in the fullest {WINDOW_S:.0f} s: {'; '.join(parts)}" if parts else ""
+
+
+MATCH_HEAD = ("", "requests", "in time, simulated", "recorded", "tokens/s, simulated", "recorded")
+
+
+def match_rows(found: Match) -> tuple[tuple[str, ...], ...]:
+    """The simulation beside the record, as `MATCH_HEAD`: tiers, then pools."""
+    return tuple(
+        (
+            one.name,
+            count(one.requests),
+            *(percent(share) for share in one.attainment),
+            *(number(tokens) for tokens in one.tokens_per_s),
+        )
+        for one in found.sides
+    )
 
 
 def policy_head(subject: Subject) -> tuple[str, ...]:

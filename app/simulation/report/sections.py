@@ -6,13 +6,16 @@ from app.cli.output import printable
 from app.report.blocks import Block, Heading, Plot, Points, Section, Table, Text
 from app.report.words import name, plain_number
 from app.simulation.report.judged import KEPT
+from app.simulation.report.match import Match
 from app.simulation.report.over_time import resolution
 from app.simulation.report.plots import ATTAINMENT, MOST, TPOT, TRADE, capacity_key, plot_names, shown
 from app.simulation.report.rows import (
+    MATCH_HEAD,
     RATE_HEAD,
     REQUEST_HEAD,
     TIER_HEAD,
     cost_cells,
+    match_rows,
     move_cells,
     policy_cells,
     policy_head,
@@ -57,6 +60,12 @@ def _callers(subject: Subject) -> Table:
             rows.append((name(one), row.tier.value, *row.cells[:-1], *counts))
     head = ("policy", "tier", *TIER_HEAD[:-1], *REQUEST_HEAD)
     return Table("What callers got", head, tuple(rows), frozenset({0, 1}), bad=frozenset(bad))
+
+
+def matching(found: Match) -> Section:
+    """How near the simulation comes to what was recorded, and whether it may be trusted."""
+    blocks: list[Block] = [Text(found.sentences), Table("Simulated and recorded", MATCH_HEAD, match_rows(found))]
+    return Section("match", "How near the simulation comes to the record", blocks)
 
 
 def pools(subject: Subject) -> Section:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from app.simulation.score import objective_of
 from app.simulation.scores import Scores
 from app.simulation.traces.rates import Rate
 from autoscaling.policy import CapacityPolicy
 from autoscaling.types import Tier
+
+if TYPE_CHECKING:
+    from app.simulation.report.match import Match
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,7 @@ class Subject:
     foresight: frozenset[str] = frozenset()  # names that know the trace beforehand: bounds, no advice
     recorded: frozenset[str] = frozenset()  # names of what really happened and was not simulated
     price_per_hour: float | None = None  # of one accelerator, in any currency
+    match: Match | None = None  # how near the simulation comes to a record
 
     @property
     def asked(self) -> str:

@@ -9,6 +9,7 @@ import pytest
 
 from app.simulation.log.read import Log, read_log
 from app.simulation.log.reality import what_happened
+from app.simulation.scores import PoolScore
 from app.simulation.traces.errors import TraceError
 from autoscaling.decide import decide
 from autoscaling.decisions import Memory, MoveState, Reason
@@ -200,3 +201,19 @@ def test_a_move_is_told_once_as_its_newest_decision_has_it(tmp_path: Path) -> No
 def test_without_observations_nothing_is_said_to_have_happened(tmp_path: Path) -> None:
     """Accelerator-hours of nobody looked at would be a guess."""
     assert what_happened(read_log(write(tmp_path, [request(1)])), 10.0, 1, PROMISED) is None
+
+
+def test_pools_have_what_they_did(tmp_path: Path) -> None:
+    """Judged are requests of tiers with an objective; an answer after the trace's end brings no tokens."""
+    requests = [
+        request(1, 0.0),
+        request(2, 1.0, first_byte_s=1.5),
+        request(3, 2.0, tier=Tier.BATCH, pool=Role.SPECULATIVE),
+        request(4, 3.0, e2e_s=1000.0),
+    ]
+    found = what_happened(read_log(write(tmp_path, requests, [look(0.0)])), 10.0, 1, PROMISED)
+
+    assert found is not None
+    assert PoolScore(3, 2, 18) == found.pools[Role.PLAIN]
+    assert PoolScore(0, 0, 9) == found.pools[Role.SPECULATIVE]
+    assert 18 == found.tiers[Tier.STANDARD].tokens
