@@ -95,7 +95,7 @@ def replay(
     promises = promises_of(wanted)
     subject = Subject(
         title=f"What the policy {wanted.metadata.name} would have brought",
-        about=simulated_words.about(f"records:{log}", wanted, ground, kind),
+        about=simulated_words.about(f"records:{log}", [wanted], ground, kind),
         scores=scores if happened is None else {**scores, RECORDED: happened},
         promises=promises,
         rates=rates(ground.trace, ground.trace_s),

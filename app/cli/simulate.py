@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from app.cli import simulated, simulated_report, simulated_words, valid_policy
+from app.cli import simulated, simulated_report, simulated_sizes, simulated_words, valid_policy
 from app.cli.output import AsJson, Output, fail, fail_as_said, wants_json
 from app.cli.simulation_options import (
     IngressesOption,
@@ -43,11 +43,13 @@ def simulate(
     trace: Annotated[str, typer.Option("--trace", metavar="SPEC", help=TRACES)],
     profile: ProfileOption = None,
     replicas: Annotated[
-        int | None,
+        str | None,
         typer.Option(
             "--replicas",
+            metavar="N",
             help="The policy at another size: so many replicas of both pools together, with budget, bounds, "
-            "first sizes and steps in proportion. (default: as many as budget.max holds)",
+            "first sizes and steps in proportion; several with commas, such as 2,4,6, to find the smallest "
+            "that keeps every objective. (default: as many as budget.max holds)",
         ),
     ] = None,
     against: Annotated[
@@ -82,13 +84,16 @@ def simulate(
 
     Needs no service and no accelerator: routing and capacity decisions are the service's own code, engines
     are models.
-    Exit codes: 0 the policy keeps every objective; 1 it misses one; 2 it cannot be simulated; 130 after
-    Ctrl-C.
+    Exit codes: 0 the policy keeps every objective, of several sizes at one of them; 1 it misses one; 2 it
+    cannot be simulated; 130 after Ctrl-C.
     """
     wanted_json = wants_json(output, as_json)
     simulated.above_zero("--start-seconds", start_seconds)
     simulated.above_zero("--accelerator-hour-price", accelerator_hour_price)
     wall = None if at is None else _wall(at)
+    sizes = simulated_sizes.sizes_of(replicas)
+    if len(sizes) > 1 and against:
+        fail("--against stands beside one size", "name one with --replicas, or leave --against out")
     given = valid_policy.of_file(policy)
     # scipy is heavy
     from app.simulation.compared import MONDAY, Ground, Model, delays_of, model_for  # noqa: PLC0415
@@ -102,9 +107,15 @@ def simulate(
     engines = simulated.named_engines(profile).engines
     notes: list[str] = []
     try:
-        wanted = given if replicas is None else scaled(given, replicas, begins)
-        kind = simulated.model_of(model, model_for(wanted))
-        entries = _entries(wanted, against or [], begins, fluid=kind is Model.FLUID)
+        policies = {size: scaled(given, size, begins) for size in sizes}
+        wanted = next(iter(policies.values()), given)
+        kinds = {model_for(one) for one in policies.values() or [given]}
+        # The same for all sizes, since one may be a little better than the other.
+        kind = simulated.model_of(model, Model.FLUID if Model.FLUID in kinds else Model.EVENT)
+        if len(sizes) > 1:
+            entries = simulated_sizes.entries_of(policies, begins)
+        else:
+            entries = _entries(wanted, against or [], begins, fluid=kind is Model.FLUID)
         simulated_report.make_folder(out)
         requests = load_trace(trace, seed, notes.append)
         ground = Ground(
@@ -126,11 +137,11 @@ def simulate(
         fail_as_said("this cannot be simulated", error)
     except KeyboardInterrupt:
         raise typer.Exit(simulated.INTERRUPTED) from None
-    if replicas is not None:
+    if len(sizes) == 1:
         notes.append(_scaled_words(given, wanted))
     subject = Subject(
         title=f"Simulation of the policy {given.metadata.name}",
-        about=simulated_words.about(trace, wanted, ground, kind),
+        about=simulated_words.about(trace, [*policies.values()] or [given], ground, kind),
         scores=found,
         promises=promises_of(wanted),
         rates=rates(ground.trace, ground.trace_s),
@@ -139,6 +150,8 @@ def simulate(
         foresight=FORESIGHT & set(found),
         price_per_hour=accelerator_hour_price,
     )
+    if len(sizes) > 1:
+        subject = simulated_sizes.sized(subject, policies)
     simulated_report.end(subject, out, wanted_json)
 
 

@@ -8,6 +8,7 @@ from app.report.blocks import Block, Caution, Heading, Points, Section, Text
 from app.report.words import joined, name, number, percent
 from app.simulation.report.advice import advice
 from app.simulation.report.judged import KEPT, Miss, best, misses, promised, tokens_per_hour
+from app.simulation.report.sizes import sizes_words
 from app.simulation.report.subject import Subject
 
 TITLE = "What was found"
@@ -28,7 +29,9 @@ def answer(subject: Subject) -> Section:
 
 
 def lead(subject: Subject) -> tuple[str, ...]:
-    """The answer in one or two sentences."""
+    """The answer in one or two sentences; of several sizes, which one is enough."""
+    if subject.sizes:
+        return sizes_words(subject)
     top, others = best(subject), len(subject.scores) - len(subject.foresight) - 1
     own = kept(subject, subject.asked)
     if top is None:

@@ -9,6 +9,7 @@ from app.simulation.report.advice import advice
 from app.simulation.report.answer import details, lead
 from app.simulation.report.judged import best, misses, promised
 from app.simulation.report.match import Match
+from app.simulation.report.sizes import smallest
 from app.simulation.report.subject import Promise, Subject
 from app.simulation.scores import Moment, MoveMade, Scores, TierScore
 from app.simulation.traces.rates import WINDOW_S
@@ -26,6 +27,8 @@ def as_json(subject: Subject, *, series: bool = True) -> dict[str, Any]:
         "advice": list(advice(subject, subject.asked)),
         "notes": list(subject.notes),
         "requests": _requests(subject),
+        "sizes": dict(subject.sizes),
+        "smallestThatKeepsAll": subject.sizes.get(smallest(subject) or "") if subject.sizes else None,
         "asked": subject.asked,
         "best": best(subject),
         "objectives": _promises(subject, None),

@@ -48,8 +48,10 @@ def best(subject: Subject) -> str | None:
 
     Those that keep every objective come first, and of these the one with the most answer tokens per
     accelerator-hour.  Where none keeps them all, the one whose worst tier came closest.  What was asked about
-    wins a tie.
+    wins a tie.  Of several sizes it is the one that was asked about.
     """
+    if subject.sizes:
+        return subject.asked
     names = [name for name in subject.scores if name not in subject.foresight]
     if len(names) < 2:
         return None

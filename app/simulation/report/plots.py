@@ -43,7 +43,7 @@ def title_of(subject: Subject, key: str) -> str:
     known = {
         ATTAINMENT: "Requests in time, by when they arrived",
         TPOT: "Time per output token, by when the requests arrived",
-        TRADE: "What each policy brings",
+        TRADE: f"What each {subject.kind} brings",
     }
     names = {capacity_key(at): one for at, one in enumerate(shown(subject))}
     return known[key] if key in known else f"Demand and capacity: {name(names[key])}"

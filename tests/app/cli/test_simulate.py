@@ -116,6 +116,43 @@ def test_a_policy_is_scaled_to_another_size(tmp_path: Path) -> None:
     )
 
 
+def test_several_sizes_stand_side_by_side(tmp_path: Path) -> None:
+    """One run for each, and the smallest that keeps every objective is named; with files as for one."""
+    out = tmp_path / "out"
+    trace = "generated:conversation,hours=0.02,rate=8"
+    arguments = ("--replicas", "6,2", "--accelerator-hour-price", "2")
+    done = simulate(file_of(tmp_path), *arguments, "--out", str(out), trace=trace)
+    found = json.loads(simulate(file_of(tmp_path), *arguments, "--json", trace=trace).stdout)
+    lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
+
+    assert 0 == done.exit_code, done.stderr
+    assert ["2 replicas", "6 replicas"] == list(found["policies"])
+    assert {"2 replicas": 2, "6 replicas": 6} == found["sizes"]
+    assert [["interactive"], []] == [one["missed"] for one in found["policies"].values()]
+    assert (6, "6 replicas") == (found["smallestThatKeepsAll"], found["asked"])
+    assert lines[0].startswith("6 replicas are the fewest of 2 and 6 that keep every objective of this trace: ")
+    assert lines[1].startswith("With 2 replicas, ")
+    assert any(line.startswith("size tier in time") and line.endswith("cost") for line in lines)
+    assert "2 and 6 accelerators, a replica starts in 60 s" in found["about"]
+    assert "6 replicas are the fewest of 2 and 6" in (out / "report.md").read_text()
+    assert "Demand and capacity: 2 replicas" in (out / "report.html").read_text()
+    assert {"2 replicas", "6 replicas"} == set(json.loads((out / "scores.json").read_text())["policies"])
+
+
+def test_sizes_of_which_none_is_enough_are_a_finding(tmp_path: Path) -> None:
+    """Exit code 1, with what the largest one misses; nothing that is promised is a size that is enough."""
+    hard = policy(2, 2, objectives={"interactive": {"tpotSeconds": 0.000001}})
+    done = simulate(file_of(tmp_path, hard), "--replicas", "2,4")
+    nothing = simulate(file_of(tmp_path, policy(2, 2, objectives={})), "--replicas", "2,4", "--json")
+
+    assert 1 == done.exit_code
+    assert done.stdout.startswith(
+        "None of 2 and 4 replicas keeps every objective of this trace: with 4 replicas, 0.0 % of interactive"
+    )
+    assert json.loads(nothing.stdout)["smallestThatKeepsAll"] is None
+    assert "promises the tiers of this trace nothing" in json.loads(nothing.stdout)["found"][0]
+
+
 def test_many_replicas_are_a_fluid(tmp_path: Path) -> None:
     """Above 64, or when it is asked for."""
     asked, many = (
@@ -194,6 +231,9 @@ def test_a_trace_that_is_refused_comes_with_the_next_step(tmp_path: Path) -> Non
             "mend: give 2, which is one for each pool, to 10,000\n",
         ),
         (("--replicas", "0"), "--replicas: 0 replicas are not simulated\n", "mend: give 2, which"),
+        (("--replicas", "2,x"), "--replicas 2,x: 'x' is no whole number", "several with commas between"),
+        (("--replicas", "2,2"), "2 is named twice", "give a number of replicas"),
+        (("--replicas", "2,4", "--against", "static-50"), "--against stands beside one size", "name one"),
         (("--against", "none"), "--against none: is not known", "name some of all-plain, all-speculative"),
         (("--against", "twinpool"), "--against twinpool: is not known", "name some of all-plain"),
         (("--model", "exact"), "--model is exact", "write one of event, fluid"),
