@@ -112,7 +112,7 @@ def _scores(cell: Cell, setup: Setup, load: Load) -> Scores:
         until_s = 60.0 * cell.minutes
         return scores(simulate(setup, load.arrivals, until_s=until_s), setup, until_s)
     engines = setup.engines
-    longest = min(engines.max_model_len, *engines.kv_tokens.values())
+    longest = engines.longest
     return simulate_fluid(fluid_of(setup), fluid_load_of(load.arrivals, longest=longest))
 
 

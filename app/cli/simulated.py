@@ -92,7 +92,7 @@ def model_of(word: str | None, default: Model) -> Model:
 
 def some_fit(ground: Ground) -> None:
     """End the command where no request of the trace fits into the engines."""
-    longest = ground.engines.max_model_len
+    longest = ground.engines.longest
     if all(one.prompt_tokens >= longest for one in ground.trace):
         fail(
             f"every prompt of the trace is too long: {ground.engines.name} holds {longest:,} tokens",

@@ -46,7 +46,7 @@ def notes(policy: CapacityPolicy, ground: Ground) -> list[str]:
             f"A replica takes {each} accelerators by the policy and {known} by the profile: the budget "
             "counts by the policy, accelerator-hours and costs by the profile."
         )
-    longest = ground.engines.max_model_len
+    longest = ground.engines.longest
     too_long = sum(one.prompt_tokens >= longest for one in ground.trace)
     if too_long:
         found.append(

@@ -122,7 +122,7 @@ def prepared(entry: Entry, ground: Ground, model: Model) -> Run:
         fluid = fluid_of(setup, interval_s=INTERVAL_S)
     except ValueError as error:
         raise ValueError(f"{entry.name}: {error}") from error
-    load = load_of(ground.trace, longest=ground.engines.max_model_len, until_s=ground.trace_s)
+    load = load_of(ground.trace, longest=ground.engines.longest, until_s=ground.trace_s)
     return partial(_fluid, fluid, load)
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from app.simulation.arrival import Arrival
 from app.simulation.fleet import Delays
 from app.simulation.ingress import Routing
 from app.simulation.replica import Lies, Limits
@@ -244,3 +245,16 @@ def test_a_prompt_that_no_replica_takes_is_its_callers_mistake() -> None:
     found = simulate(setup(), trace)
 
     assert [Outcome.CALLER, Outcome.OK] == [one.outcome for one in found.served]
+
+
+def test_a_prompt_that_fits_the_model_and_not_the_memory_is_refused_too() -> None:
+    """An engine whose cache holds less than one request is given less; the run goes on, in both pools."""
+    small = replace(ENGINES, kv_tokens={Role.SPECULATIVE: 2003, Role.PLAIN: 3000})
+    prompts = (1999, 2000, 2500, 3000)
+    assert (3, 2000) == (small.costs[Role.SPECULATIVE].draft_length, small.longest)
+    trace = [Arrival(float(at), tier, "chat", prompt, 50) for at, prompt in enumerate(prompts) for tier in Tier]
+    found = simulate(setup(engines=small), trace)
+
+    assert {(1999, Outcome.OK)} | {(prompt, Outcome.CALLER) for prompt in prompts[1:]} == {
+        (one.arrival.prompt_tokens, one.outcome) for one in found.served
+    }
