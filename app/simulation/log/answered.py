@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 
 from app.simulation.score import keeps, promises
 from app.simulation.scores import PoolScore, TierScore, middle_and_high
 from app.simulation.traces.errors import TraceError
-from app.simulation.traces.records import REQUESTS
+from app.simulation.traces.records import MOST_TOKENS, REQUESTS
 from autoscaling.policy import TierObjective
 from autoscaling.request_line import Outcome
 from autoscaling.request_record import Verdict
@@ -20,21 +21,22 @@ from deployments.kept_files import StoreError, UnknownSchemaError
 from deployments.record_reader import read
 
 REFUSED = (Outcome.SHED, Outcome.NO_CAPACITY)
+_Seconds = Annotated[float, msgspec.Meta(ge=0)]
 Objectives = Mapping[Tier, TierObjective]
 
 
 class Answered(msgspec.Struct):
     """A request that ended, and its verdict by the objectives that are asked about."""
 
-    wall: float
+    wall: Annotated[float, msgspec.Meta(ge=0)]
     tier: Tier
     outcome: Outcome
     pool: Role | None = None
-    e2e_s: float | None = None
+    e2e_s: _Seconds | None = None
     verdict: Verdict | None = None
-    generated_tokens: int | None = None
-    ttft_s: float | None = None
-    tpot_s: float | None = None
+    generated_tokens: Annotated[int, msgspec.Meta(ge=0, le=MOST_TOKENS)] | None = None
+    ttft_s: _Seconds | None = None
+    tpot_s: _Seconds | None = None
 
     @property
     def counts(self) -> bool:

@@ -217,3 +217,40 @@ def test_pools_have_what_they_did(tmp_path: Path) -> None:
     assert PoolScore(3, 2, 18) == found.pools[Role.PLAIN]
     assert PoolScore(0, 0, 9) == found.pools[Role.SPECULATIVE]
     assert 18 == found.tiers[Tier.STANDARD].tokens
+
+
+@pytest.mark.parametrize("replicas", [-1, 10_001, 1e300])
+def test_targets_that_cannot_be_are_a_damaged_record(tmp_path: Path, replicas: float) -> None:
+    """They are counted and left out: a simulation would begin with them."""
+    damaged = look(0.0)
+    damaged["targets"] = {"speculative": replicas, "plain": 4}
+    log = read_log(write(tmp_path, [request(1)], [damaged, look(5.0)]))
+
+    assert both(4, 4) == log.first_targets()
+    assert 1 == len(log.seen)
+    assert (
+        "1 observations are damaged and left out: they have negative or impossibly large numbers",
+    ) == log.notes
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("running", -3), ("draining", 20_000), ("inflight", -1), ("tpot_p95_s", -0.5)]
+)
+def test_counts_that_cannot_be_are_a_damaged_record_too(tmp_path: Path, field: str, value: float) -> None:
+    """Of replicas, of sequences, and times."""
+    damaged = look(0.0)
+    damaged["observation"]["pools"]["plain"][field] = value  # type: ignore[index]
+    log = read_log(write(tmp_path, [request(1)], [damaged, look(5.0)]))
+
+    assert 1 == len(log.seen)
+    assert "1 observations are damaged" in log.notes[0]
+
+
+def test_a_decision_about_fewer_than_no_replicas_is_damaged(tmp_path: Path) -> None:
+    """It would be a move in the report."""
+    decision, _ = decide(seen(), policy(), Memory())
+    bad = replace(decision, targets={Role.SPECULATIVE: -8, Role.PLAIN: 4})
+    log = read_log(write(tmp_path, [request(1)], [], [bad, decision]))
+
+    assert (decision,) == log.decisions
+    assert ("1 decisions are damaged and left out: they have negative or impossibly large numbers",) == log.notes
