@@ -7,10 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
-from rich.console import Console
 
-from app.bench.progress import Showing
-from app.cli import simulated
+from app.cli import simulated, simulated_run
 from app.cli.output import fail, fail_as_said
 from autoscaling.policy import CapacityPolicy
 
@@ -65,8 +63,9 @@ def on_log(folder: Path, old: Named, new: Named, profile: str | None) -> OnLog:
     engines = simulated.named_engines(profile, beside) if known else None
     names = names_of(old, new)
     try:
-        log = read_log(folder)
-        with Showing(Console(stderr=True, highlight=False, soft_wrap=True)) as showing:
+        with simulated_run.telling() as showing:
+            showing.wait(f"reading {folder}", "all of it is read first")
+            log = read_log(folder)
             showing.expect(how_many(folder))
             showing.say("requests of the log, decided on again")
             found = difference(
@@ -123,7 +122,8 @@ def _simulated(
             Entry(name, CONTENDERS[OWN], policy, log.first_targets() or first_sizes(policy, log.began))
             for name, policy in zip(names, (old, new), strict=True)
         ]
-        scores = simulated.run_all(entries, ground, kind)
+        with simulated_run.telling() as showing:
+            scores = simulated_run.run_all(entries, ground, kind, showing)
     except SizeError as error:
         fail_as_said("one of the policies cannot be simulated, and --profile asks for it", error)
     except ValueError as error:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from app.cli import simulated, simulated_report, simulated_words, valid_policy
+from app.cli import simulated, simulated_report, simulated_run, simulated_words, valid_policy
 from app.cli.output import AsJson, Output, fail, fail_as_said, wants_json
 from app.cli.simulation_options import (
     IngressesOption,
@@ -73,17 +73,21 @@ def replay(
     try:
         kind = simulated.model_of(model, model_for(wanted))
         simulated_report.make_folder(out)
-        found = read_log(log)
-        ground = Ground(
-            engines, found.requests.arrivals, delays_of(engines, start_seconds), seed, ingresses, found.began
-        )
-        simulated.some_fit(ground)
-        sizes = found.first_targets() or first_sizes(wanted, found.began)
-        entry = Entry(own, CONTENDERS[OWN], wanted, sizes)
-        scores = simulated.run_all([entry], ground, kind)
-        promised = {tier: objective_of(wanted, tier) for tier in Tier}
-        happened = what_happened(found, ground.trace_s, engines.accelerators, promised)
-        same = None if happened is None else share_made_again(found, wanted, named.profile)
+        with simulated_run.telling() as showing:
+            showing.wait(f"reading {log}", "all of it is read first")
+            found = read_log(log)
+            arrivals = found.requests.arrivals
+            ground = Ground(
+                engines, arrivals, delays_of(engines, start_seconds), seed, ingresses, found.began
+            )
+            simulated.some_fit(ground)
+            sizes = found.first_targets() or first_sizes(wanted, found.began)
+            entry = Entry(own, CONTENDERS[OWN], wanted, sizes)
+            scores = simulated_run.run_all([entry], ground, kind, showing)
+            showing.say("comparing with what was recorded")
+            promised = {tier: objective_of(wanted, tier) for tier in Tier}
+            happened = what_happened(found, ground.trace_s, engines.accelerators, promised)
+            same = None if happened is None else share_made_again(found, wanted, named.profile)
     except SizeError as error:
         fail_as_said(str(policy), error)
     except TraceError as error:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from app.cli import simulated, simulated_report, simulated_sizes, simulated_words, valid_policy
+from app.cli import simulated, simulated_report, simulated_run, simulated_sizes, simulated_words, valid_policy
 from app.cli.output import AsJson, Output, fail, fail_as_said, wants_json
 from app.cli.simulation_options import (
     IngressesOption,
@@ -100,7 +100,6 @@ def simulate(
     from app.simulation.report.subject import Subject, promises_of  # noqa: PLC0415
     from app.simulation.scaled_policy import SizeError, scaled  # noqa: PLC0415
     from app.simulation.traces.errors import TraceError  # noqa: PLC0415
-    from app.simulation.traces.load import load_trace  # noqa: PLC0415
     from app.simulation.traces.rates import rates  # noqa: PLC0415
 
     begins = MONDAY if wall is None else wall
@@ -117,17 +116,11 @@ def simulate(
         else:
             entries = _entries(wanted, against or [], begins, fluid=kind is Model.FLUID)
         simulated_report.make_folder(out)
-        requests = load_trace(trace, seed, notes.append)
-        ground = Ground(
-            engines,
-            requests,
-            delays_of(engines, start_seconds),
-            seed,
-            ingresses,
-            begins,
-        )
-        simulated.some_fit(ground)
-        found = simulated.run_all(entries, ground, kind)
+        with simulated_run.telling() as showing:
+            requests = simulated_run.trace_of(trace, seed, notes.append, showing)
+            ground = Ground(engines, requests, delays_of(engines, start_seconds), seed, ingresses, begins)
+            simulated.some_fit(ground)
+            found = simulated_run.run_all(entries, ground, kind, showing)
     except SizeError as error:
         place = policy if replicas is None else "--replicas"
         fail_as_said(str(place), error)

@@ -1,23 +1,18 @@
-"""What the commands that simulate share: engines by name, checks of options, and runs with progress."""
+"""What the commands that simulate share: engines by name, and checks of what is asked for."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-
-from app.bench.progress import Showing
 from app.cli.output import fail
 from autoscaling.profile import Profile, ProfileError, read_profile
 
 if TYPE_CHECKING:
-    from app.simulation.compared import Entry, Ground, Model
+    from app.simulation.compared import Ground, Model
     from app.simulation.engine_profile import EngineProfile
-    from app.simulation.scores import Scores
 
 INTERRUPTED = 130  # as a shell says of a command that Ctrl-C ended
 
@@ -98,39 +93,3 @@ def some_fit(ground: Ground) -> None:
             f"every prompt of the trace is too long: {ground.engines.name} holds {longest:,} tokens",
             "name another --profile, or a trace with shorter prompts",
         )
-
-
-def run_all(entries: Sequence[Entry], ground: Ground, model: Model) -> dict[str, Scores]:
-    """Simulate one after the other, with the time that is left on standard error."""
-    from app.simulation.compared import prepared  # noqa: PLC0415
-
-    found: dict[str, Scores] = {}
-    console = Console(stderr=True, highlight=False, soft_wrap=True)
-    with Showing(console) as showing:
-        runs = {}
-        for entry in entries:
-            showing.say(f"{entry.name}: getting ready")
-            runs[entry.name] = prepared(entry, ground, model)
-        showing.expect(ground.trace_s * len(entries))
-        for number, (name, run) in enumerate(runs.items(), 1):
-            showing.say(f"{name} ({number} of {len(runs)})")
-            passed = _Passed(showing, ground.trace_s)
-            found[name] = run(passed)
-            passed(ground.trace_s)
-    return found
-
-
-class _Passed:
-    """Tells the seconds of one trace on as they pass."""
-
-    def __init__(self, showing: Showing, seconds: float) -> None:
-        self._showing = showing
-        self._seconds = seconds
-        self._told = 0.0
-
-    def __call__(self, at_s: float) -> None:
-        """So much of the trace is done."""
-        until = min(at_s, self._seconds)
-        if until > self._told:
-            self._showing.done(until - self._told)
-            self._told = until

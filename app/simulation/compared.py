@@ -30,7 +30,7 @@ INTERVAL_S: Final = 10.0  # of the series over time
 DRAIN_LIMIT_S: Final = 300.0  # `longest_generation_s` of the settings
 MONDAY: Final = 1_799_020_800.0  # 2027-01-04T00:00:00Z, for schedules of traces that have no date
 
-Say = Callable[[float], None]  # seconds of the trace that have passed
+Say = Callable[[float, int], None]  # seconds of the trace that have passed, requests that have ended
 Run = Callable[[Say | None], Scores]
 
 
@@ -127,12 +127,8 @@ def prepared(entry: Entry, ground: Ground, model: Model) -> Run:
 
 
 def _event(setup: Setup, ground: Ground, say: Say | None = None) -> Scores:
-    return scores(simulate(setup, ground.trace, _told(say)), setup, ground.trace_s, INTERVAL_S)
+    return scores(simulate(setup, ground.trace, say), setup, ground.trace_s, INTERVAL_S)
 
 
 def _fluid(setup: FluidSetup, load: FluidLoad, say: Say | None = None) -> Scores:
-    return simulate_fluid(setup, load, _told(say))
-
-
-def _told(say: Say | None) -> Callable[[float, int], None] | None:
-    return None if say is None else lambda at_s, _ended: say(at_s)
+    return simulate_fluid(setup, load, say)

@@ -25,6 +25,7 @@ from autoscaling.types import Role, Tier
 
 STATES = ("RUNNING", "STARTING", "STOPPING")
 SETTLE_S = 3.0  # before the first arrival: every ingress knows every replica
+OFTEN = 1000  # requests after whose end it is said how far it is, besides once a second
 Say = Callable[[float, int], None]  # seconds of the trace that have passed, requests that have ended
 MakeControl = Callable[[Believed, Fleet, float], Control]  # the last is now, by the loop
 
@@ -164,6 +165,8 @@ class _Run:
 
     def _count(self, _task: asyncio.Task[Served]) -> None:
         self._ended += 1
+        if self._say is not None and self._ended % OFTEN == 0:
+            self._say(asyncio.get_running_loop().time() - SETTLE_S, self._ended)
 
     async def _report(self, fleet: Fleet, control: Control) -> None:
         while True:

@@ -59,6 +59,10 @@ class Source(StrEnum):
     GENERATED = "generated"
 
 
+FILES: Final = (Source.AZURE, Source.MOONCAKE)  # whose requests have no tier
+MOST_REQUESTS: Final = 20_000_000  # about 4 GB
+
+
 def _to_stderr(text: str) -> None:
     sys.stderr.write(f"{text}\n")
 
@@ -69,6 +73,46 @@ def load_trace(spec: str, seed: int, say: Callable[[str], None] = _to_stderr) ->
     What had to be left out of it is told by `say`, a sentence each.  Raises TraceError, which names the part
     of the text, or the file and the line.
     """
+    source, name, options, head = _parsed(spec)
+    if source in FILES and options.tier is None and options.tiers is None:
+        say(
+            f"{head} says no tier, so every request is {DEFAULT_TIER}: tier=batch makes all of them batch, "
+            "tiers=interactive:0.6/batch:0.4 some."
+        )
+    if (about := expected(spec)) is not None:
+        _check_count(about, "rate or hours")
+    shape, shares = np.random.default_rng(seed).spawn(2)
+    if source is Source.GENERATED:
+        trace = _generated(_kind(name), options, shape)
+    else:
+        trace = _window(_read(source, Path(name), options, say), options, head)
+    if options.stretch is not None:
+        trace = compose.stretch(trace, options.stretch)
+    if options.rate is not None and source is not Source.GENERATED:
+        _check_count(len(trace) * options.rate, "rate")
+        trace = compose.scale_rate(trace, options.rate, shape)
+    if options.tiers is not None:
+        trace = compose.set_tiers(trace, options.tiers, shares)
+    if not trace:
+        raise TraceError(f"no request is left of the trace {spec!r}: keep more hours or a higher rate")
+    return trace
+
+
+def expected(spec: str) -> float | None:
+    """About how many requests a trace that is made will have; None for one that is read.
+
+    Raises TraceError like `load_trace`.
+    """
+    source, name, options, _ = _parsed(spec)
+    if source is not Source.GENERATED:
+        return None
+    kind = _kind(name)
+    hours = (HOURS[kind] if options.hours is None else options.hours) + (options.begin or 0.0)
+    return BASE_RATE[kind] * hours * 3600 * (1.0 if options.rate is None else options.rate)
+
+
+def _parsed(spec: str) -> tuple[Source, str, Options, str]:
+    """Source, what of it, how it is changed, and the first two as they were written."""
     head, *parts = spec.split(",")
     word, colon, name = head.partition(":")
     if not colon or not name:
@@ -77,27 +121,19 @@ def load_trace(spec: str, seed: int, say: Callable[[str], None] = _to_stderr) ->
             "write azure:FILE, mooncake:FILE, records:DIR or generated:KIND"
         )
     source = one_of(Source, word, "the source of a trace")
-    files = source in (Source.AZURE, Source.MOONCAKE)
-    options = options_of(parts, COMMON | OF_FILES if files else COMMON, f"{source}:")
-    if files and options.tier is None and options.tiers is None:
-        say(
-            f"{head} says no tier, so every request is {DEFAULT_TIER}: tier=batch makes all of them batch, "
-            "tiers=interactive:0.6/batch:0.4 some."
+    known = COMMON | OF_FILES if source in FILES else COMMON
+    return source, name, options_of(parts, known, f"{source}:"), head
+
+
+def _kind(name: str) -> Kind:
+    return one_of(Kind, name, "what is generated")
+
+
+def _check_count(requests: float, what: str) -> None:
+    if requests > MOST_REQUESTS:
+        raise TraceError(
+            f"about {requests:,.0f} requests are asked for, and {MOST_REQUESTS:,} are held at most: lower {what}"
         )
-    shape, shares = np.random.default_rng(seed).spawn(2)
-    if source is Source.GENERATED:
-        trace = _generated(one_of(Kind, name, "what is generated"), options, shape)
-    else:
-        trace = _window(_read(source, Path(name), options, say), options, head)
-    if options.stretch is not None:
-        trace = compose.stretch(trace, options.stretch)
-    if options.rate is not None and source is not Source.GENERATED:
-        trace = compose.scale_rate(trace, options.rate, shape)
-    if options.tiers is not None:
-        trace = compose.set_tiers(trace, options.tiers, shares)
-    if not trace:
-        raise TraceError(f"no request is left of the trace {spec!r}: keep more hours or a higher rate")
-    return trace
 
 
 def base_rate(spec: str) -> float | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -36,7 +37,9 @@ def test_a_policy_is_simulated(tmp_path: Path) -> None:
     assert 0 == done.exit_code, done.stderr
     assert done.stdout.startswith("test keeps every objective of this trace: 100.0 % of interactive requests")
     assert "test    interactive  100.0 %" in done.stdout
-    assert "test: getting ready" in done.stderr
+    first, second, *_ = (line.strip() for line in done.stderr.splitlines())
+    assert first.startswith(f"getting the trace {SHORT}: 0 s, about 398 requests")
+    assert re.fullmatch(r"\d+ requests in 1m20s of the trace, in the event model", second)
     assert "left" not in done.stdout
 
 
@@ -318,7 +321,7 @@ def test_a_folder_that_cannot_be_written_is_refused_before_anything_runs(tmp_pat
 
     assert 2 == done.exit_code
     assert "cannot be written" in done.stderr
-    assert "getting ready" not in done.stderr
+    assert "getting the trace" not in done.stderr
 
 
 def test_a_folder_in_which_a_file_cannot_be_written_is_refused_before_anything_runs(tmp_path: Path) -> None:
@@ -328,7 +331,7 @@ def test_a_folder_in_which_a_file_cannot_be_written_is_refused_before_anything_r
 
     assert 2 == done.exit_code
     assert f"error: {tmp_path / 'out' / 'report.html'}: is a folder, and a file goes there" in done.stderr
-    assert "getting ready" not in done.stderr
+    assert "getting the trace" not in done.stderr
 
 
 def test_the_report_of_a_measurement_is_spared(tmp_path: Path) -> None:

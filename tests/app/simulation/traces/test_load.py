@@ -9,7 +9,7 @@ import pytest
 
 from app.simulation.arrival import Arrival
 from app.simulation.traces.errors import TraceError
-from app.simulation.traces.load import base_rate, load_trace
+from app.simulation.traces.load import base_rate, expected, load_trace
 from autoscaling.request_line import Outcome
 from autoscaling.types import Tier
 from tests.app.simulation.traces.made import times
@@ -67,6 +67,17 @@ def test_the_tier_that_nobody_gave_is_said(options: str, said: bool, conv: Path)
         ]
         == found
     )
+
+
+def test_more_requests_than_memory_holds_are_refused_before_they_are_made(conv: Path) -> None:
+    """With about how many there would be."""
+    with pytest.raises(
+        TraceError,
+        match="about 349,920,000 requests are asked for, and 20,000,000 are held at most: lower rate or hours",
+    ):
+        load_trace("generated:day,rate=500", 1)
+    assert expected(f"azure:{conv},rate=9999") is None
+    assert pytest.approx(0.5 * 3600 * 8.1 * 4) == expected("generated:mixed,hours=0.5,rate=4")
 
 
 def test_what_a_rate_multiplies_is_known_of_what_is_made() -> None:
