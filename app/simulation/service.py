@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from app.simulation.arrival import Arrival
 from app.simulation.control import TICK_S, Believed, Control
@@ -113,7 +113,9 @@ class _Run:
         setup, loop = self._setup, asyncio.get_running_loop()
         fleet = Fleet(self._replica, setup.delays, self._change_role if setup.changes_roles else None)
         fleet.begin(setup.sizes)
-        control = setup.control(setup.believed, fleet, loop.time())
+        # Its clock on the wall is the trace's, which begins when all have settled.
+        believed = replace(setup.believed, wall=setup.believed.wall - SETTLE_S)
+        control = setup.control(believed, fleet, loop.time())
         delay_s = setup.snapshot_delay_s
         self._ingresses = [
             Ingress(

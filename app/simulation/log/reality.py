@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from math import ceil
@@ -117,7 +117,7 @@ def _series(
             parts[min(places - 1, int((one.wall - log.began) // interval_s))].append(one)
     for place in range(places):
         at_s = place * interval_s
-        pools = seen[max(0, bisect_right(walls, at_s) - 1)].observation.pools
+        pools = seen[_look(walls, at_s, interval_s)].observation.pools
         before = bisect_right(decided, at_s)
         decision = log.decisions[before - 1] if before else None
         here = {tier: parts[place] for tier, parts in arrived.items()}
@@ -136,6 +136,16 @@ def _series(
                 tier: middle_and_high(one.tpot_s for one in found)[1] for tier, found in here.items()
             },
         )
+
+
+def _look(walls: Sequence[float], at_s: float, interval_s: float) -> int:
+    """The first look inside an interval; where nobody looked, the last one before, else the first of all.
+
+    A look before the trace began may have seen replicas start that served its first request.
+    """
+    first = bisect_left(walls, at_s)
+    inside = first < len(walls) and walls[first] < at_s + interval_s
+    return first if inside else max(0, first - 1)
 
 
 def _demand(pool: PoolObservation) -> float | None:

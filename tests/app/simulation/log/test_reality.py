@@ -254,3 +254,14 @@ def test_a_decision_about_fewer_than_no_replicas_is_damaged(tmp_path: Path) -> N
 
     assert (decision,) == log.decisions
     assert ("1 decisions are damaged and left out: they have negative or impossibly large numbers",) == log.notes
+
+
+def test_replicas_that_served_the_first_request_are_not_shown_as_starting(tmp_path: Path) -> None:
+    """The last look before it saw them start; the first one of the interval saw them run."""
+    early = look(-4.0)
+    early["observation"]["pools"]["plain"] |= {"running": 0, "starting": 4}  # type: ignore[index]
+    log = read_log(write(tmp_path, [request(1), request(2, 35.0)], [early, look(1.0), look(6.0)]))
+    found = what_happened(log, 40.0, 1, PROMISED)
+
+    assert found is not None
+    assert [(4, 0)] * 4 == [(one.running[Role.PLAIN], one.starting[Role.PLAIN]) for one in found.series]
