@@ -21,7 +21,8 @@ from app.simulation.fluid.model import simulate_fluid
 from app.simulation.fluid.setup import fluid_of
 from app.simulation.score import scores
 from app.simulation.scores import Scores
-from app.simulation.service import Setup, simulate
+from app.simulation.service import simulate
+from app.simulation.setup import Setup
 from autoscaling.policy import CapacityPolicy
 from autoscaling.policy_file import read_policy
 from benchmarks.errors import BenchError

@@ -18,7 +18,8 @@ from app.simulation.fluid.setup import FluidSetup, fluid_of
 from app.simulation.scaled_policy import replicas_of
 from app.simulation.score import scores
 from app.simulation.scores import Scores
-from app.simulation.service import Setup, simulate
+from app.simulation.service import simulate
+from app.simulation.setup import Setup
 from app.simulation.traces.renewal import DAY_S
 from autoscaling.decisions import Sizes
 from autoscaling.policy import CapacityPolicy

@@ -11,7 +11,7 @@ import numpy as np
 
 from app.simulation.ingress import Served
 from app.simulation.scores import Moment, PoolScore, Scores, TierScore, middle_and_high
-from app.simulation.service import PoolsAt, Setup, Simulated
+from app.simulation.setup import PoolsAt, Setup, Simulated
 from autoscaling.policy import CapacityPolicy, TierObjective
 from autoscaling.request_line import Outcome
 from autoscaling.types import Role, Tier
