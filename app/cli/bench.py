@@ -57,7 +57,7 @@ def bench(
             parser=path_of,
             metavar="DIR",
             help="Folder for the measurement, the profile, the report and the engines' logs. "
-            "(default: twinpool-bench, twinpool-bench-2, ...; with --from that of the measurement)"
+            "(default: twinpool-bench, twinpool-bench-2, ...; with --from that of the measurement)",
         ),
     ] = None,
     quick: Annotated[

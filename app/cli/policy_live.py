@@ -72,9 +72,8 @@ def rollback(
         int, typer.Argument(metavar="REVISION", min=0, help="A revision of `twinpool policy history`.")
     ],
     write: Annotated[
-        Path | None, typer.Option(
-            "--write", parser=path_of, metavar="FILE", help="Replace this file by that revision."
-        ),
+        Path | None,
+        typer.Option("--write", parser=path_of, metavar="FILE", help="Replace this file by that revision."),
     ] = None,
     output: Output = "text",
     as_json: AsJson = False,

@@ -126,7 +126,8 @@ def _notes(log: Log, policy: CapacityPolicy, *, happened: bool) -> list[str]:
     most, size = log.most_replicas(), replicas_of(policy)
     if most is not None and most != size:
         found.append(
-            f"The service had at most {most} replicas while it recorded, and the policy's budget holds {size}: "
+            f"The service had at most {most} replicas while it recorded, and the policy's budget holds "
+            f"{size}: "
             "what differs from the record is that, too."
         )
     if not happened:

@@ -31,9 +31,11 @@ FORESIGHT = frozenset({"hindsight"})
 FIRST_YEAR = 1980  # before it schedules and zones are not looked at
 TRACES = (
     "The requests: generated:conversation (5.5 a second), generated:code (2.6), generated:mixed or "
-    "generated:day (8.1), azure:FILE, mooncake:FILE or records:DIR; behind it, with commas: hours=0.5 keeps half "
+    "generated:day (8.1), azure:FILE, mooncake:FILE or records:DIR; behind it, with commas: hours=0.5 keeps "
+    "half "
     "an hour, from=1 leaves out the first hour, rate=4 brings four times the requests in the same time, "
-    "stretch=0.5 brings them in half the time, tiers=interactive:0.6/batch:0.4 gives them tiers, and for azure "
+    "stretch=0.5 brings them in half the time, tiers=interactive:0.6/batch:0.4 gives them tiers, and for "
+    "azure "
     "and mooncake tier=batch, workload=chat. Without tier or tiers all but those of records are interactive."
 )
 

@@ -35,9 +35,7 @@ def trace_of(spec: str, seed: int, say: Callable[[str], None], showing: Showing)
     return load_trace(spec, seed, say)
 
 
-def run_all(
-    entries: Sequence[Entry], ground: Ground, model: Model, showing: Showing
-) -> dict[str, Scores]:
+def run_all(entries: Sequence[Entry], ground: Ground, model: Model, showing: Showing) -> dict[str, Scores]:
     """Simulate one after the other, with the time that is left."""
     from app.simulation.compared import prepared  # noqa: PLC0415
 

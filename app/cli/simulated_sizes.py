@@ -51,7 +51,7 @@ def entries_of(policies: Mapping[int, CapacityPolicy], wall: float) -> list[Entr
 
 
 def sized(subject: Subject, policies: Mapping[int, CapacityPolicy]) -> Subject:
-    """The subject of several sizes: it asks about the smallest that is enough, or the largest where none is."""
+    """The subject of several sizes: it asks about the smallest that is enough, else the largest."""
     from app.simulation.report.sizes import largest, smallest  # noqa: PLC0415
     from app.simulation.scaled_policy import size_words  # noqa: PLC0415
 

@@ -49,9 +49,19 @@ PriceOption = Annotated[
 ]
 OutOption = Annotated[
     Path | None,
-    typer.Option("--out", parser=path_of, metavar="DIR", help="Folder for scores.json, report.md, report.html and its plots."),
+    typer.Option(
+        "--out",
+        parser=path_of,
+        metavar="DIR",
+        help="Folder for scores.json, report.md, report.html and its plots.",
+    ),
 ]
 LogOption = Annotated[
     Path | None,
-    typer.Option("--log", parser=path_of, metavar="DIR", help="The folder that `twinpool serve --record DIR` has written."),
+    typer.Option(
+        "--log",
+        parser=path_of,
+        metavar="DIR",
+        help="The folder that `twinpool serve --record DIR` has written.",
+    ),
 ]

@@ -35,8 +35,8 @@ class _Output(io.FileIO):
 def checked() -> Iterator[None]:
     """While this lasts everything printed is written for sure, or the process ends and says why.
 
-    A character that the encoding lacks is written as an escape.  Where the reader has gone, as of `| head`, the
-    process ends without a word.
+    A character that the encoding lacks is written as an escape.  Where the reader has gone, as of `| head`,
+    the process ends without a word.
     """
     before = sys.stdout
     if before is None:  # the parent has closed it
@@ -45,8 +45,8 @@ def checked() -> Iterator[None]:
         io.BufferedWriter(_Output(STDOUT, "w", closefd=False)),
         encoding=before.encoding,
         errors="backslashreplace",
-        line_buffering=before.line_buffering,
-        write_through=before.write_through,
+        line_buffering=bool(before.line_buffering),
+        write_through=getattr(before, "write_through", False),
     )
     try:
         try:

@@ -57,7 +57,8 @@ class Ground:
         days = self.trace[-1].at_s / DAY_S
         if not days <= MOST_DAYS:
             raise ValueError(
-                f"the trace lasts {days:,.0f} days, and {MOST_DAYS} are simulated at most: correct the time of "
+                f"the trace lasts {days:,.0f} days, and {MOST_DAYS} are simulated at most: correct the time "
+                "of "
                 "its last request if that is wrong, or keep a part of the trace with hours=24"
             )
 

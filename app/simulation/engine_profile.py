@@ -46,10 +46,12 @@ class EngineProfile:
     def longest(self) -> int:
         """Tokens of prompt and answer together that a service with these engines takes.
 
-        An engine whose memory holds less than one request of `max_model_len` beside its drafts does not start, so
-        both pools are given what either of them holds.
+        An engine whose memory holds less than one request of `max_model_len` and its drafts does not start,
+        so both pools are given what either of them holds.
         """
-        held = [kv - self.costs[role].draft_length for role, kv in self.kv_tokens.items() if role in self.costs]
+        held = [
+            kv - self.costs[role].draft_length for role, kv in self.kv_tokens.items() if role in self.costs
+        ]
         return min(self.max_model_len, *held)
 
     def acceptance_of(self, workload: str) -> Acceptance:

@@ -33,7 +33,8 @@ def replicas_of(policy: CapacityPolicy) -> int:
     replicas = budget // each
     if replicas < len(Role):
         raise SizeError(
-            f"spec.budget.max is {budget}, which is less than a replica of {each} accelerators for each of two "
+            f"spec.budget.max is {budget}, which is less than a replica of {each} accelerators for each of "
+            "two "
             f"pools: write {len(Role) * each} or more"
         )
     return replicas

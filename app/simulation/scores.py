@@ -87,7 +87,9 @@ class Scores:
     moves: tuple[MoveMade, ...]
     series: tuple[Moment, ...]  # by growing time
     interval_s: float  # of the series
-    pools: Mapping[Role, PoolScore] = field(default_factory=dict)  # empty where a model does not tell them apart
+    pools: Mapping[Role, PoolScore] = field(
+        default_factory=dict
+    )  # empty where a model does not tell them apart
 
     @property
     def tokens_per_s(self) -> float:

@@ -21,7 +21,9 @@ def is_possible(record: Any, field: str = "") -> bool:
         case int() | float():
             return 0 <= record <= (MOST_REPLICAS if field in REPLICAS else LARGEST)
         case dict():
-            return all(is_possible(part, field if field in REPLICAS else name) for name, part in record.items())
+            return all(
+                is_possible(part, field if field in REPLICAS else name) for name, part in record.items()
+            )
         case list():
             return all(is_possible(part, field) for part in record)
     return True

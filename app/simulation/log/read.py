@@ -108,7 +108,7 @@ class _Kept(Generic[_Kind]):
         if self.odd:
             yield f"{self.odd} {what} are not understood; read them with the version that wrote them"
         if self.damaged:
-            yield f"{self.damaged} {what} are damaged and left out: they have negative or impossibly large numbers"
+            yield f"{self.damaged} {what} are damaged and left out: they have negative or impossible numbers"
 
 
 def _all(folder: Path, name: str, kind: str, wanted: type[_Kind], inside: str | None) -> _Kept[_Kind]:

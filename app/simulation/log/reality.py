@@ -35,9 +35,7 @@ def what_happened(
     if not seen:
         return None
     requests = [
-        one
-        for one in answered(log.folder, objectives)
-        if one.counts and 0 <= one.wall - log.began < trace_s
+        one for one in answered(log.folder, objectives) if one.counts and 0 <= one.wall - log.began < trace_s
     ]
     by_tier = {tier: [one for one in requests if one.tier is tier] for tier in Tier}
     switching_s, whole_s = _replica_seconds(seen, log.began, trace_s)

@@ -45,7 +45,9 @@ def match(
 ) -> Match:
     """Compare a simulation with the record of its requests; both are judged by the same `promises`."""
     judged = [tier for tier in Tier if tier in recorded.tiers and promises.get(tier, Promise()).is_any]
-    tiers = [_tier(tier, simulated, recorded, judged=tier in judged) for tier in Tier if tier in recorded.tiers]
+    tiers = [
+        _tier(tier, simulated, recorded, judged=tier in judged) for tier in Tier if tier in recorded.tiers
+    ]
     few = [tier for tier in Tier if tier in recorded.tiers and recorded.tiers[tier].arrived < FEW]
     enough = [tier for tier in judged if tier not in few]
     trusted, verdict = _verdict([one for one in tiers if one.name in enough], tiers, same)
@@ -82,25 +84,33 @@ def _verdict(judged: list[Side], tiers: list[Side], same: float | None) -> tuple
         if ours is not None and real is not None
     ]
     off = max(
-        (abs(ours - real) / real for ours, real in (one.tokens_per_s for one in tiers) if ours is not None and real),
+        (
+            abs(ours - real) / real
+            for ours, real in (one.tokens_per_s for one in tiers)
+            if ours is not None and real
+        ),
         default=0.0,
     )
     if not gaps:
         return None, (
-            "Whether the simulation may be trusted cannot be told from this record: no tier with an objective "
+            "Whether the simulation may be trusted cannot be told from this record: no tier with an "
+            "objective "
             f"has {FEW} requests; record for longer."
         )
     measured = f"{_points(max(gaps))} of attainment and {percent(off)} of a tier's answer tokens"
     if same is None or same < SAME:
         known = "is not known" if same is None else f"is {percent(same)}"
         return None, (
-            f"The simulation differs from the record by up to {measured}, and part of that may be the policy's "
-            f"own: the share of recorded decisions that it makes again {known}; replay the policy that was in "
+            f"The simulation differs from the record by up to {measured}, and part of that may be the "
+            "policy's "
+            f"own: the share of recorded decisions that it makes again {known}; replay the policy that was "
+            "in "
             "force to see how far the simulation may be trusted."
         )
     if max(gaps) <= NEAR and off <= NEAR_TOKENS:
         return True, (
-            f"The simulation may be trusted where it shows larger differences than {measured}: so near it comes "
+            f"The simulation may be trusted where it shows larger differences than {measured}: so near it "
+            "comes "
             f"to the record, in which {percent(same)} of the decisions are this policy's."
         )
     return False, (
@@ -114,7 +124,8 @@ def _few(few: list[Tier], recorded: Scores) -> Iterator[str]:
     if few:
         counts = joined([f"{recorded.tiers[tier].arrived:,.0f} {tier}" for tier in few])
         yield (
-            f"The record has only {counts} requests: with fewer than {FEW} of a tier its shares and percentiles "
+            f"The record has only {counts} requests: with fewer than {FEW} of a tier its shares and "
+            "percentiles "
             "are chance."
         )
 
@@ -127,8 +138,10 @@ def _speeds(simulated: Scores, recorded: Scores) -> Iterator[str]:
             continue
         if not 1 / OTHER_SPEED < ours.tpot_p50_s / real.tpot_p50_s < OTHER_SPEED:
             yield (
-                f"The recorded engines took {ms(real.tpot_p50_s)} ms per token of the middle {tier} request, those "
-                f"of the profile take {ms(ours.tpot_p50_s)}: name the profile of the accelerators that the record "
+                f"The recorded engines took {ms(real.tpot_p50_s)} ms per token of the middle {tier} "
+                "request, those "
+                f"of the profile take {ms(ours.tpot_p50_s)}: name the profile of the accelerators that the "
+                "record "
                 "comes from, or take the answer for another machine."
             )
             return

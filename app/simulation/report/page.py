@@ -14,7 +14,10 @@ WORDS = (
     ("tier", "what a caller is promised: interactive, standard or batch."),
     ("objective", "a time that a tier is promised, for 95 of 100 of its requests."),
     ("in time", "answered whole, and inside every objective of the tier; unknown for a tier without any."),
-    ("late, refused, broken off", "answered whole but not in time; not taken for want of room; not answered whole."),
+    (
+        "late, refused, broken off",
+        "answered whole but not in time; not taken for want of room; not answered whole.",
+    ),
     ("p95", "the 95th percentile: 95 of 100 requests had this value or a smaller one."),
     ("TTFT, TPOT", "time to the first token, waiting included; time per output token after the first."),
     ("requests/s", "requests that arrive in a second of the trace."),

@@ -8,7 +8,7 @@ from app.report.words import UNKNOWN, count, ms, name, number, percent
 from app.simulation.report.judged import KEPT, misses, tokens_per_hour
 from app.simulation.report.match import Match
 from app.simulation.report.subject import Promise, Subject
-from app.simulation.scores import MoveMade, Scores
+from app.simulation.scores import MoveMade
 from app.simulation.traces.rates import WINDOW_S
 from autoscaling.types import Tier
 
@@ -60,7 +60,9 @@ def rate_rows(subject: Subject) -> tuple[tuple[str, ...], ...]:
     """How many requests come, as `RATE_HEAD`: each tier, and where there are several all together."""
     total, *tiers = subject.rates or (None,)
     found = tiers if total is None or len(tiers) == 1 else [*tiers, total]
-    return tuple((one.tier or "all", count(one.requests), number(one.mean), number(one.peak)) for one in found)
+    return tuple(
+        (one.tier or "all", count(one.requests), number(one.mean), number(one.peak)) for one in found
+    )
 
 
 def rate_words(subject: Subject) -> str:

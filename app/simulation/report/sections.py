@@ -64,7 +64,10 @@ def _callers(subject: Subject) -> Table:
 
 def matching(found: Match) -> Section:
     """How near the simulation comes to what was recorded, and whether it may be trusted."""
-    blocks: list[Block] = [Text(found.sentences), Table("Simulated and recorded", MATCH_HEAD, match_rows(found))]
+    blocks: list[Block] = [
+        Text(found.sentences),
+        Table("Simulated and recorded", MATCH_HEAD, match_rows(found)),
+    ]
     return Section("match", "How near the simulation comes to the record", blocks)
 
 
@@ -153,4 +156,11 @@ def _left_out(subject: Subject) -> list[Block]:
     left = len(subject.scores) - MOST
     if left <= 0:
         return []
-    return [Text((f"The plots show the first {MOST} {'sizes' if subject.sizes else 'policies'}; {left} more are in the tables.",))]
+    return [
+        Text(
+            (
+                f"The plots show the first {MOST} {'sizes' if subject.sizes else 'policies'}; {left} more "
+                "are in the tables.",
+            )
+        )
+    ]

@@ -33,7 +33,8 @@ def sizes_words(subject: Subject) -> tuple[str, ...]:
     scores = subject.scores[top].tiers
     shares = joined([f"{percent(scores[tier].attainment)} of {tier}" for tier in promised(subject, top)])
     found = [
-        f"{top[0].upper()}{top[1:]} are the fewest of {every} that keep every objective of this trace: {shares} "
+        f"{top[0].upper()}{top[1:]} are the fewest of {every} that keep every objective of this trace: "
+        f"{shares} "
         "requests are in time."
     ]
     if smaller := [name for name in subject.sizes if subject.sizes[name] < subject.sizes[top]]:

@@ -14,8 +14,8 @@ The keys, in the order in which they act:
 - `workload`: the kind of work, of `azure` and `mooncake` only.  Without it `mooncake` is `chat`, and `azure`
   is `code` or `chat` where the file's name has `code` or `conv` in it.
 - `from`: hours that are left out at the beginning.
-- `hours`: how many hours are kept, or made.  Without it a file is kept whole, and `generated` makes 1 hour, of
-  `day` 24, behind `from`.
+- `hours`: how many hours are kept, or made.  Without it a file is kept whole, and `generated` makes 1 hour,
+  of `day` 24, behind `from`.
 - `stretch`: every time is multiplied by it; 0.5 brings the same requests in half the time.
 - `rate`: so many times the requests in the same time, see `compose.scale_rate` and `generated.generate`; what
   it multiplies is the file's own rate, and of `generated` the published one, `generated.BASE_RATE`.
@@ -132,7 +132,8 @@ def _kind(name: str) -> Kind:
 def _check_count(requests: float, what: str) -> None:
     if requests > MOST_REQUESTS:
         raise TraceError(
-            f"about {requests:,.0f} requests are asked for, and {MOST_REQUESTS:,} are held at most: lower {what}"
+            f"about {requests:,.0f} requests are asked for, and {MOST_REQUESTS:,} are held at most: lower "
+            f"{what}"
         )
 
 

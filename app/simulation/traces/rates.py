@@ -36,4 +36,6 @@ def rates(trace: Sequence[Arrival], trace_s: float) -> tuple[Rate, ...]:
         requests[tier] += found
         most[tier] = max(most[tier], found)
     tiers = (None, *(tier for tier in Tier if tier in requests))
-    return tuple(Rate(tier, requests[tier], requests[tier] / trace_s, most[tier] / WINDOW_S) for tier in tiers)
+    return tuple(
+        Rate(tier, requests[tier], requests[tier] / trace_s, most[tier] / WINDOW_S) for tier in tiers
+    )

@@ -310,9 +310,10 @@ def test_the_report_of_a_simulation_is_spared(former: Path, tmp_path: Path) -> N
     """It has files of the same names; neither a measurement nor a report of one goes there."""
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "scores.json").write_text("{}")
-    done = [run("bench", *more, "--out", str(tmp_path / "out")) for more in (
-        ("--engine", "simulated"), ("--from", str(former))
-    )]
+    done = [
+        run("bench", *more, "--out", str(tmp_path / "out"))
+        for more in (("--engine", "simulated"), ("--from", str(former)))
+    ]
 
     assert [2, 2] == [one.exit_code for one in done]
     assert all("out: holds a simulation already: name another folder" in one.stderr for one in done)

@@ -38,7 +38,7 @@ def stopped_at(module: str, *arguments: str, ignored: bool = False) -> subproces
         timeout=60,
         env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
         # A test run in the background of a shell ignores it, and so would its children.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, handler),  # noqa: PLW1509
+        preexec_fn=lambda: signal.signal(signal.SIGINT, handler),
     )
 
 

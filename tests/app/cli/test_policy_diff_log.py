@@ -78,9 +78,7 @@ def test_decisions_that_differ_are_shown(tmp_path: Path) -> None:
     )
     assert f"the old policy is test ({old}), the new one test ({new}):" in lines
     assert f"requests tier test ({old}) test ({new})" in lines
-    assert (
-        "1 batch speculative (backfill) no pool yet (speculative: reserve_kept, plain: full)" in lines
-    )
+    assert "1 batch speculative (backfill) no pool yet (speculative: reserve_kept, plain: full)" in lines
     assert "nothing was simulated: --profile would say how fast the engines are" in lines
 
 
@@ -104,7 +102,9 @@ def test_routes_that_go_the_same_other_way_are_counted(tmp_path: Path) -> None:
     """The most frequent way first, one example of each; the rest only as a number."""
     old, new = file_of(tmp_path, "old"), file_of(tmp_path, "new", backfill={"reserve": 4})
     batch = [routed(at, Ask(Tier.BATCH, max_tokens=100), [spec(5), plain(32)], MEASURED) for at in range(30)]
-    standard = [routed(30, Ask(Tier.STANDARD, tokens_per_step=2.0, draftable=True), [spec(5), plain(32)], MEASURED)]
+    standard = [
+        routed(30, Ask(Tier.STANDARD, tokens_per_step=2.0, draftable=True), [spec(5), plain(32)], MEASURED)
+    ]
     log = write(tmp_path / "rec", [*standard, *batch])
     done = diff(old, new, "--log", str(log))
     lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
@@ -136,7 +136,9 @@ def test_each_policy_is_judged_by_what_it_promises(tmp_path: Path) -> None:
     assert "interactive, by test: first token within 1.00 s, 50.0 ms per token, for 95.0 %" in lines
     assert "batch, by hard: nothing" in lines
     assert any(line.startswith("test keeps every objective of this trace: ") for line in lines)
-    assert any(line.startswith("hard misses an objective on this trace: 0.0 % of interactive") for line in lines)
+    assert any(
+        line.startswith("hard misses an objective on this trace: 0.0 % of interactive") for line in lines
+    )
     assert "tokens/s: answer tokens per second of the trace, of the answers that ended in it" in lines
     assert ([], ["interactive"]) == (policies["test"]["missed"], policies["hard"]["missed"])
     assert {"ttftSeconds": None, "tpotSeconds": 0.000001} == policies["hard"]["objectives"]["interactive"]
@@ -161,7 +163,9 @@ def test_a_log_of_years_is_refused_with_the_next_step(tmp_path: Path) -> None:
     done = diff(old, new, "--log", str(log), "--profile", "cpu")
 
     assert 2 == done.exit_code
-    assert "error: this cannot be simulated, and --profile asks for it: the trace lasts 400 days" in done.stderr
+    assert (
+        "error: this cannot be simulated, and --profile asks for it: the trace lasts 400 days" in done.stderr
+    )
     assert "mend: correct the time of its last request" in done.stderr
 
 

@@ -46,7 +46,7 @@ def test_reality_stands_beside_the_simulation(tmp_path: Path) -> None:
     assert done.exit_code in (0, 1), done.stderr
     assert (True, False) == (simulated["simulated"], recorded["simulated"])
     assert (9, 10) == (simulated["tiers"]["interactive"]["arrived"], simulated["tiers"]["batch"]["arrived"])
-    assert 9 == recorded["tiers"]["interactive"]["inTime"]
+    assert 9 == recorded["tiers"]["interactive"]["answered"]
     hours = [one["acceleratorHours"] for one in (simulated, recorded)]
     assert [pytest.approx(4 * 10 / 3600)] * 2 == hours
     assert (
@@ -64,10 +64,12 @@ def test_it_is_said_how_near_the_simulation_comes(tmp_path: Path) -> None:
     found = json.loads(run(*arguments, "--json").stdout)["match"]
 
     assert "cannot be told from this record" in done.stdout
-    assert "The record has only 9 interactive and 10 batch requests" in done.stdout
+    assert "The record has only 9 interactive, 1 standard and 10 batch requests" in done.stdout
     assert "The recorded engines took 62.5 ms per token" in done.stdout
     assert found["trusted"] is None
-    assert ["interactive", "batch", "speculative pool", "plain pool"] == [one["of"] for one in found["sides"]]
+    assert ["interactive", "standard", "batch", "speculative pool", "plain pool"] == [
+        one["of"] for one in found["sides"]
+    ]
 
 
 def test_another_size_than_the_recorded_one_is_remarked(tmp_path: Path) -> None:

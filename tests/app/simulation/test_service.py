@@ -254,7 +254,9 @@ def test_a_prompt_that_fits_the_model_and_not_the_memory_is_refused_too() -> Non
     small = replace(ENGINES, kv_tokens={Role.SPECULATIVE: 2003, Role.PLAIN: 3000})
     prompts = (1999, 2000, 2500, 3000)
     assert (3, 2000) == (small.costs[Role.SPECULATIVE].draft_length, small.longest)
-    trace = [Arrival(float(at), tier, "chat", prompt, 50) for at, prompt in enumerate(prompts) for tier in Tier]
+    trace = [
+        Arrival(float(at), tier, "chat", prompt, 50) for at, prompt in enumerate(prompts) for tier in Tier
+    ]
     found = simulate(setup(engines=small), trace)
 
     assert {(1999, Outcome.OK)} | {(prompt, Outcome.CALLER) for prompt in prompts[1:]} == {

@@ -11,7 +11,7 @@ from app.simulation.report.match import Match, match
 from app.simulation.report.page import markdown
 from app.simulation.report.rows import match_rows
 from app.simulation.scores import PoolScore, Scores, TierScore
-from autoscaling.types import Role, Tier
+from autoscaling.types import Role
 from tests.app.simulation.report.samples import PROMISES, scores, subject, tier
 
 POOLS = {Role.SPECULATIVE: PoolScore(1000, 980, 60_000), Role.PLAIN: PoolScore(0, 0, 300_000)}
@@ -22,7 +22,9 @@ def real(interactive: TierScore | None = None) -> Scores:
     return replace(scores(interactive), pools=POOLS)
 
 
-def found(simulated: TierScore | None = None, recorded: TierScore | None = None, same: float | None = 0.97) -> Match:
+def found(
+    simulated: TierScore | None = None, recorded: TierScore | None = None, same: float | None = 0.97
+) -> Match:
     return match(real(simulated), real(recorded), PROMISES, same)
 
 
@@ -45,7 +47,8 @@ def test_what_comes_near_may_be_trusted() -> None:
 
     assert near.trusted
     assert (
-        "The simulation may be trusted where it shows larger differences than 2.0 points of attainment and 5.0 % of "
+        "The simulation may be trusted where it shows larger differences than 2.0 points of attainment and "
+        "5.0 % of "
         "a tier's answer tokens: so near it comes to the record, in which 97.0 % of the decisions are this "
         "policy's.",
     ) == near.sentences
@@ -62,12 +65,17 @@ def test_what_is_far_off_may_not(simulated: TierScore) -> None:
 
 
 @pytest.mark.parametrize(("same", "words"), [(0.5, "is 50.0 %"), (None, "is not known")])
-def test_another_policy_than_the_recorded_one_tells_nothing_of_the_model(same: float | None, words: str) -> None:
+def test_another_policy_than_the_recorded_one_tells_nothing_of_the_model(
+    same: float | None, words: str
+) -> None:
     """The difference may be what the edit is for."""
     other = found(tier(in_time=700), same=same)
 
     assert other.trusted is None
-    assert f"recorded decisions that it makes again {words}; replay the policy that was in force" in other.sentences[0]
+    assert (
+        f"recorded decisions that it makes again {words}; replay the policy that was in force"
+        in other.sentences[0]
+    )
 
 
 def test_a_handful_of_requests_tells_nothing() -> None:
@@ -75,8 +83,12 @@ def test_a_handful_of_requests_tells_nothing() -> None:
     few = found(tier(9, 9), tier(9, 8))
 
     assert few.trusted is None
-    assert few.sentences[0].startswith("Whether the simulation may be trusted cannot be told from this record: ")
-    assert few.sentences[1].startswith("The record has only 9 interactive requests: with fewer than 100 of a tier")
+    assert few.sentences[0].startswith(
+        "Whether the simulation may be trusted cannot be told from this record: "
+    )
+    assert few.sentences[1].startswith(
+        "The record has only 9 interactive requests: with fewer than 100 of a tier"
+    )
 
 
 def test_engines_of_another_kind_are_remarked() -> None:
@@ -84,7 +96,8 @@ def test_engines_of_another_kind_are_remarked() -> None:
     slow = found(recorded=replace(tier(), tpot_p50_s=0.12))
 
     assert slow.sentences[-1].startswith(
-        "The recorded engines took 120 ms per token of the middle interactive request, those of the profile take 22.0"
+        "The recorded engines took 120 ms per token of the middle interactive request, those of the profile "
+        "take 22.0"
     )
     assert not any("recorded engines" in sentence for sentence in found().sentences)
 

@@ -83,7 +83,9 @@ def test_programs_get_every_number() -> None:
         mine["tiers"]["batch"]["tpotP95Seconds"],
     )
     batch = mine["tiers"]["batch"]
-    assert (500, None, None, None) == tuple(batch[key] for key in ("answered", "inTime", "late", "attainment"))
+    assert (500, None, None, None) == tuple(
+        batch[key] for key in ("answered", "inTime", "late", "attainment")
+    )
     assert {"interactive": 1.0, "batch": None} == mine["series"][0]["attainment"]
     assert {
         "atSeconds": 130.0,

@@ -62,7 +62,8 @@ def test_the_tier_that_nobody_gave_is_said(options: str, said: bool, conv: Path)
 
     assert said == (
         [
-            f"azure:{conv} says no tier, so every request is interactive: tier=batch makes all of them batch, "
+            f"azure:{conv} says no tier, so every request is interactive: tier=batch makes all of them "
+            "batch, "
             "tiers=interactive:0.6/batch:0.4 some."
         ]
         == found
@@ -73,7 +74,7 @@ def test_more_requests_than_memory_holds_are_refused_before_they_are_made(conv: 
     """With about how many there would be."""
     with pytest.raises(
         TraceError,
-        match="about 349,920,000 requests are asked for, and 20,000,000 are held at most: lower rate or hours",
+        match="about 349,920,000 requests are asked for, and 20,000,000 are held at most: lower rate",
     ):
         load_trace("generated:day,rate=500", 1)
     assert expected(f"azure:{conv},rate=9999") is None
@@ -160,7 +161,10 @@ def test_the_same_text_and_seed_give_the_same_trace() -> None:
         ("generated:code,rate=0", "rate is '0': write how many times the requests, as a number above 0"),
         ("generated:code,rate=nan", "rate is 'nan'"),
         ("generated:code,hours=1e6", "hours is '1e6': write a number of hours up to 10,000"),
-        ("azure:a_code.csv,stretch=1e308", "stretch is '1e308': write the factor of all times, as a number up to 10,000"),
+        (
+            "azure:a_code.csv,stretch=1e308",
+            "stretch is '1e308': write the factor of all times, as a number up to 10,000",
+        ),
         ("generated:code,hours=many", "hours is 'many'"),
         ("generated:code,from=-1", "from is '-1'"),
         ("generated:code,rate=1,rate=2", "rate is given twice"),

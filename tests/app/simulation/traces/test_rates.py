@@ -26,4 +26,3 @@ def test_mean_and_peak_are_told_for_all_and_for_each_tier() -> None:
         Rate(Tier.INTERACTIVE, 31, pytest.approx(0.775), 3.0),
         Rate(Tier.BATCH, 50, 1.25, 5.0),
     ) == rates(trace, 40.0)
-

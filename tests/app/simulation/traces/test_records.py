@@ -108,7 +108,9 @@ def test_numbers_that_cannot_be_are_damage(field: str, value: float, tmp_path: P
     found = read_records(tmp_path)
 
     assert 1 == len(found.arrivals)
-    assert {"the record is damaged, or of another version: read it with the one that wrote it": 1} == found.left_out
+    assert {
+        "the record is damaged, or of another version: read it with the one that wrote it": 1
+    } == found.left_out
 
 
 @pytest.mark.parametrize("numbers", [(1, 2, 3, 1, 2, 3), (3, 1, 2)])
