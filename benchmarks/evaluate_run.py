@@ -22,7 +22,8 @@ from app.simulation.fluid.model import simulate_fluid
 from app.simulation.fluid.setup import fluid_of
 from app.simulation.score import scores
 from app.simulation.scores import Scores
-from app.simulation.service import Setup, simulate
+from app.simulation.service import simulate
+from app.simulation.setup import Setup
 from autoscaling.policy import CapacityPolicy
 from autoscaling.policy_file import read_policy
 from benchmarks.errors import BenchError
@@ -113,7 +114,7 @@ def _scores(cell: Cell, setup: Setup, load: Load) -> Scores:
         until_s = 60.0 * cell.minutes
         return scores(simulate(setup, load.arrivals, until_s=until_s), setup, until_s)
     engines = setup.engines
-    longest = min(engines.max_model_len, *engines.kv_tokens.values())
+    longest = engines.longest
     return simulate_fluid(fluid_of(setup), fluid_load_of(load.arrivals, longest=longest))
 
 

@@ -10,8 +10,9 @@ from typing import Any, Final
 
 from app.bench.next_step import next_words
 from app.bench.report.page import html, markdown, svg_files
+from app.bench.report.plots import FILES
 from app.bench.report.where import headline, sure_words, two_pools_at
-from app.bench.store import HTML, MARKDOWN, PROFILE, StoreError, write_text
+from app.bench.store import HTML, MARKDOWN, PLOTS, PROFILE, write_plots, write_text
 from autoscaling.profiling.analyse import analyse
 from autoscaling.profiling.cost_fit import FitError
 from autoscaling.profiling.findings import Findings
@@ -23,7 +24,6 @@ from autoscaling.types import Role, Tier
 from deployments.default_policy import OBJECTIVES
 
 GOOD, NOT_GOOD_ENOUGH = 0, 1
-PLOTS: Final = "plots"
 DEFAULTS: Final = (
     "The limits keep the times per token that the default policy promises, which are hardly yours: give your "
     "policy file with --policy, also with --from."
@@ -138,14 +138,7 @@ def conclude(
         ) from error
     write_text(folder / PROFILE, profile)
     write_text(folder / HTML, html(findings, price_per_hour))
-    try:
-        (folder / PLOTS).mkdir(exist_ok=True)
-    except OSError as error:
-        raise StoreError(
-            f"{folder / PLOTS}: cannot be made: {error.strerror}: name another folder"
-        ) from error
-    for name, text in svg_files(findings).items():
-        write_text(folder / PLOTS / name, text)
+    write_plots(folder, svg_files(findings), FILES)
     write_text(folder / MARKDOWN, markdown(findings, price_per_hour, PLOTS))
     return Outcome(findings, folder, folder / PROFILE)
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Final, Protocol
 
@@ -111,6 +113,23 @@ class Showing:
             self._counted = now
         self._starts -= expected_s
         self._show()
+
+    @contextlib.contextmanager
+    def beating(self) -> Iterator[None]:
+        """Go on telling while this lasts, also while the caller computes and says nothing."""
+        over = threading.Event()
+
+        def beat() -> None:
+            while not over.wait(TICK_S):
+                self._show()
+
+        beats = threading.Thread(target=beat, name="progress", daemon=True)
+        beats.start()
+        try:
+            yield
+        finally:
+            over.set()
+            beats.join()
 
     async def ticking(self) -> None:
         """Go on telling while nothing is said, as during the start of an engine; ends by a cancel."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from itertools import chain, count
 from pathlib import Path
+from re import Pattern
 from typing import Any, Final
 
 import msgspec
@@ -20,6 +21,9 @@ PROFILE: Final = "profile.json"
 HTML: Final = "report.html"
 FOLDER: Final = "twinpool-bench"  # where all goes unless told otherwise
 MARKDOWN: Final = "report.md"
+PLOTS: Final = "plots"
+SCORES: Final = "scores.json"
+HELD: Final = {MEASUREMENT: "a measurement", SCORES: "a simulation"}  # by the file that only it writes
 LOGS: Final = "engine-*.log"
 
 
@@ -93,22 +97,48 @@ def new_folder(base: Path = Path(FOLDER)) -> Path:
     )
 
 
-def prepare_folder(folder: Path, *, anew: bool) -> None:
-    """Make the folder where all goes; raises StoreError before anything is measured.
+def prepare_folder(folder: Path, files: Collection[str] = (), *, spared: Collection[str] = ()) -> None:
+    """Make the folder where all goes; raises StoreError before anything is measured or simulated.
 
-    One that holds a measurement is refused to a new one.
+    `files` will be written there, plots beside them.  A folder is refused that holds one of `spared`: what
+    it belongs to would lose its report.
     """
-    if anew and (folder / MEASUREMENT).exists():
-        raise StoreError(
-            f"{folder}: holds a measurement already: name another folder with --out, or move that one away"
-        )
+    for name in spared:
+        if (folder / name).exists():
+            raise StoreError(
+                f"{folder}: holds {HELD[name]} already: name another folder with --out, or move that one away"
+            )
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        probe = folder / ".twinpool-bench"
-        probe.touch()
-        probe.unlink()
+        for place in (folder, folder / PLOTS):
+            if place.exists():
+                probe = place / ".twinpool-bench"
+                probe.touch()
+                probe.unlink()
     except OSError as error:
-        raise StoreError(f"{folder}: cannot be written: {error.strerror}: name another with --out") from error
+        raise StoreError(
+            f"{error.filename}: cannot be written: {error.strerror}: name another with --out"
+        ) from error
+    for name in files:
+        if (folder / name).is_dir():
+            raise StoreError(f"{folder / name}: is a folder, and a file goes there: name another with --out")
+
+
+def write_plots(folder: Path, drawn: Mapping[str, str], ours: Pattern[str]) -> None:
+    """Write plots, file name -> SVG text, in place of those of a former run; raises StoreError.
+
+    A former one is a file whose whole name is one of `ours`; nothing else is removed.
+    """
+    place = folder / PLOTS
+    try:
+        place.mkdir(exist_ok=True)
+        for path in place.iterdir():
+            if path.name not in drawn and ours.fullmatch(path.name):
+                path.unlink()
+    except OSError as error:
+        raise StoreError(f"{place}: cannot be written: {error.strerror}: name another folder") from error
+    for name, text in drawn.items():
+        write_text(place / name, text)
 
 
 def has_logs(folder: Path) -> bool:

@@ -15,6 +15,11 @@ from app.bench.alone import BusyError, this_folder, this_machine
 from app.bench.engine_process import BenchEngineError
 from app.bench.prompts import PromptsError, for_both, read_prompts
 from app.bench.store import (
+    HELD,
+    HTML,
+    MARKDOWN,
+    MEASUREMENT,
+    PROFILE,
     StoreError,
     new_folder,
     prepare_folder,
@@ -34,13 +39,14 @@ from app.cli.bench_policy import promised
 from app.cli.bench_run import broken_off, endable, kept, measure, tell
 from app.cli.checks import CannotServe
 from app.cli.engine_options import EngineOption, ModelOption, SpeculationOption
-from app.cli.output import CANNOT_TELL, AsJson, Output, print_json, printable, wants_json
+from app.cli.output import CANNOT_TELL, AsJson, Output, path_of, print_json, printable, wants_json
 from app.cli.settings import Options, SettingsError, load
 from autoscaling.profiling.measured import Measurement
 
 if TYPE_CHECKING:
     from app.bench.outcome import Outcome
 
+FILES = (MEASUREMENT, PROFILE, HTML, MARKDOWN)
 INTERRUPTED = 130  # as a shell says of a command that Ctrl-C ended
 
 
@@ -48,8 +54,10 @@ def bench(
     out: Annotated[
         Path | None,
         typer.Option(
+            parser=path_of,
+            metavar="DIR",
             help="Folder for the measurement, the profile, the report and the engines' logs. "
-            "(default: twinpool-bench, twinpool-bench-2, ...; with --from that of the measurement)"
+            "(default: twinpool-bench, twinpool-bench-2, ...; with --from that of the measurement)",
         ),
     ] = None,
     quick: Annotated[
@@ -158,7 +166,7 @@ def bench(
                 kinds = asked.plan.all_workloads
                 mix = mix_of(interactive_at_once, batch_at_once, interactive_class, batch_class, kinds)
                 held.enter_context(this_machine(out))
-                prepare_folder(out, anew=True)
+                prepare_folder(out, FILES, spared=HELD)
                 held.enter_context(this_folder(out, measures=True))
                 found = measure(asked, wanted, console, out, stops)
             outcome = conclude(found, out, former, accelerator_hour_price, objectives, mix)
@@ -184,7 +192,7 @@ def _again(source: Path, out: Path | None, held: ExitStack) -> tuple[Measurement
     beside = source if source.is_dir() else source.parent
     out = out or beside
     elsewhere = out.absolute() != beside.absolute()
-    prepare_folder(out, anew=elsewhere)
+    prepare_folder(out, FILES, spared=HELD if elsewhere else ())
     held.enter_context(this_folder(out, measures=False))
     if elsewhere:
         write_measurement(out, found)  # the report speaks of the file beside it

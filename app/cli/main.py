@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from app.cli.__main__ import main
 from app.cli.bench import bench
 from app.cli.demo import demo
 from app.cli.hold import hold, release
@@ -47,11 +48,6 @@ for command in (serve, demo, bench, simulate, replay, status, why, hold, release
     cli.command()(command)
 cli.add_typer(override, name="override")
 cli.add_typer(policy, name="policy")
-
-
-def main() -> None:
-    """Console entry point."""
-    cli()
 
 
 if __name__ == "__main__":

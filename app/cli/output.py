@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -31,6 +32,19 @@ def fail(error: str, mend: str, code: int = CANNOT_TELL) -> NoReturn:
     """Say what is wrong and what to do next, and end the command."""
     print(f"error: {printable(error)}\nmend: {printable(mend)}", file=sys.stderr)
     raise typer.Exit(code)
+
+
+def fail_as_said(where: str, error: Exception) -> NoReturn:
+    """End the command by an error whose message ends with what to do, behind its last colon."""
+    what, _, mend = str(error).rpartition(": ")
+    fail(f"{where}: {what}", mend)
+
+
+def path_of(text: str) -> Path:
+    """Read the name of a file or folder; an empty one, as of a variable without a value, is refused."""
+    if not text.strip():
+        raise typer.BadParameter("the name is empty: give one, or leave the option out")
+    return Path(text)
 
 
 def wants_json(output: str, as_json: bool) -> bool:

@@ -8,11 +8,10 @@ from typing import Annotated
 
 import typer
 
-from app.cli import policy_compare_log, valid_policy
+from app.cli import policy_compare_log, policy_compare_view, valid_policy
 from app.cli.client import address, get, told
 from app.cli.output import FINDING, OK, AsJson, Output, Url, fail, print_json, printable, wants_json
 from app.cli.simulation_options import LogOption, ProfileOption
-from autoscaling.policy import CapacityPolicy
 from autoscaling.policy_diff import differences, render
 
 
@@ -41,15 +40,20 @@ def diff(
     wanted_json = wants_json(output, as_json)
     if profile is not None and log is None:
         fail("--profile is of the simulation of a log", "add --log, or leave --profile out")
-    new = valid_policy.of_file(file if other is None else other)
-    old = _active(address(url)) if other is None else valid_policy.of_file(file)
-    found = differences(old, new)
+    newer = file if other is None else other
+    new = policy_compare_log.Named(str(newer), valid_policy.of_file(newer))
+    old = (
+        _active(address(url))
+        if other is None
+        else policy_compare_log.Named(str(file), valid_policy.of_file(file))
+    )
+    found = differences(old.policy, new.policy)
     on_log = None if log is None else policy_compare_log.on_log(log, old, new, profile)
     listed = [dataclasses.asdict(item) for item in found]
     if not wanted_json:
         print(printable(render(found), lines=True), end="")
         if on_log is not None:
-            policy_compare_log.show(on_log)
+            policy_compare_view.show(on_log)
     elif on_log is None:
         print_json(listed)
     else:
@@ -58,10 +62,11 @@ def diff(
     raise typer.Exit(FINDING if differ else OK)
 
 
-def _active(service: str) -> CapacityPolicy:
+def _active(service: str) -> policy_compare_log.Named:
     with told():
         revision = get(service, "/admin/policy")["active_revision"]
         if revision is None:
             fail("the service has no active policy yet", "compare two files: twinpool policy diff OLD NEW")
         text = get(service, f"/admin/policy/{revision}")["text"]
-    return valid_policy.of_text(f"revision {revision}", text)
+    name = f"revision {revision}"
+    return policy_compare_log.Named(name, valid_policy.of_text(name, text))

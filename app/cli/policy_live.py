@@ -20,6 +20,7 @@ from app.cli.output import (
     Output,
     Url,
     fail,
+    path_of,
     print_json,
     print_table,
     printable,
@@ -71,7 +72,8 @@ def rollback(
         int, typer.Argument(metavar="REVISION", min=0, help="A revision of `twinpool policy history`.")
     ],
     write: Annotated[
-        Path | None, typer.Option("--write", metavar="FILE", help="Replace this file by that revision.")
+        Path | None,
+        typer.Option("--write", parser=path_of, metavar="FILE", help="Replace this file by that revision."),
     ] = None,
     output: Output = "text",
     as_json: AsJson = False,

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from app.cli import simulated, simulated_words, valid_policy
-from app.cli.output import AsJson, Output, fail, wants_json
+from app.cli import simulated, simulated_report, simulated_run, simulated_sizes, simulated_words, valid_policy
+from app.cli.output import AsJson, Output, fail, fail_as_said, wants_json
 from app.cli.simulation_options import (
     IngressesOption,
     KindOption,
@@ -30,9 +30,13 @@ OWN = "twinpool"  # the contender that the policy itself is
 FORESIGHT = frozenset({"hindsight"})
 FIRST_YEAR = 1980  # before it schedules and zones are not looked at
 TRACES = (
-    "The requests: generated:conversation, generated:code, generated:mixed or generated:day, azure:FILE, "
-    "mooncake:FILE or records:DIR; behind it, with commas, hours=0.5, from=1, rate=4, stretch=0.5, "
-    "tiers=interactive:0.6/batch:0.4, and for files tier=batch, workload=chat."
+    "The requests: generated:conversation (5.5 a second), generated:code (2.6), generated:mixed or "
+    "generated:day (8.1), azure:FILE, mooncake:FILE or records:DIR; behind it, with commas: hours=0.5 keeps "
+    "half "
+    "an hour, from=1 leaves out the first hour, rate=4 brings four times the requests in the same time, "
+    "stretch=0.5 brings them in half the time, tiers=interactive:0.6/batch:0.4 gives them tiers, and for "
+    "azure "
+    "and mooncake tier=batch, workload=chat. Without tier or tiers all but those of records are interactive."
 )
 
 
@@ -41,11 +45,13 @@ def simulate(
     trace: Annotated[str, typer.Option("--trace", metavar="SPEC", help=TRACES)],
     profile: ProfileOption = None,
     replicas: Annotated[
-        int | None,
+        str | None,
         typer.Option(
             "--replicas",
+            metavar="N",
             help="The policy at another size: so many replicas of both pools together, with budget, bounds, "
-            "first sizes and steps in proportion. (default: as many as budget.max holds)",
+            "first sizes and steps in proportion; several with commas, such as 2,4,6, to find the smallest "
+            "that keeps every objective. (default: as many as budget.max holds)",
         ),
     ] = None,
     against: Annotated[
@@ -80,62 +86,68 @@ def simulate(
 
     Needs no service and no accelerator: routing and capacity decisions are the service's own code, engines
     are models.
-    Exit codes: 0 the policy keeps every objective; 1 it misses one; 2 it cannot be simulated; 130 after
-    Ctrl-C.
+    Exit codes: 0 the policy keeps every objective, of several sizes at one of them; 1 it misses one; 2 it
+    cannot be simulated; 130 after Ctrl-C.
     """
     wanted_json = wants_json(output, as_json)
     simulated.above_zero("--start-seconds", start_seconds)
     simulated.above_zero("--accelerator-hour-price", accelerator_hour_price)
     wall = None if at is None else _wall(at)
+    sizes = simulated_sizes.sizes_of(replicas)
+    if len(sizes) > 1 and against:
+        fail("--against stands beside one size", "name one with --replicas, or leave --against out")
     given = valid_policy.of_file(policy)
     # scipy is heavy
     from app.simulation.compared import MONDAY, Ground, Model, delays_of, model_for  # noqa: PLC0415
     from app.simulation.report.subject import Subject, promises_of  # noqa: PLC0415
     from app.simulation.scaled_policy import SizeError, scaled  # noqa: PLC0415
     from app.simulation.traces.errors import TraceError  # noqa: PLC0415
-    from app.simulation.traces.load import load_trace  # noqa: PLC0415
+    from app.simulation.traces.rates import rates  # noqa: PLC0415
 
     begins = MONDAY if wall is None else wall
     engines = simulated.named_engines(profile).engines
     notes: list[str] = []
     try:
-        wanted = given if replicas is None else scaled(given, replicas, begins)
-        kind = simulated.model_of(model, model_for(wanted))
-        entries = _entries(wanted, against or [], begins, fluid=kind is Model.FLUID)
-        simulated.make_folder(out)
-        requests = load_trace(trace, seed, notes.append)
-        ground = Ground(
-            engines,
-            requests,
-            delays_of(engines, start_seconds),
-            seed,
-            ingresses,
-            begins,
-        )
-        simulated.some_fit(ground)
-        found = simulated.run_all(entries, ground, kind)
+        policies = {size: scaled(given, size, begins) for size in sizes}
+        wanted = next(iter(policies.values()), given)
+        kinds = {model_for(one) for one in policies.values() or [given]}
+        # The same for all sizes, since one may be a little better than the other.
+        kind = simulated.model_of(model, Model.FLUID if Model.FLUID in kinds else Model.EVENT)
+        if len(sizes) > 1:
+            entries = simulated_sizes.entries_of(policies, begins)
+        else:
+            entries = _entries(wanted, against or [], begins, fluid=kind is Model.FLUID)
+        simulated_report.make_folder(out)
+        with simulated_run.telling() as showing:
+            requests = simulated_run.trace_of(trace, seed, notes.append, showing)
+            ground = Ground(engines, requests, delays_of(engines, start_seconds), seed, ingresses, begins)
+            simulated.some_fit(ground)
+            found = simulated_run.run_all(entries, ground, kind, showing)
     except SizeError as error:
         place = policy if replicas is None else "--replicas"
-        fail(f"{place}: {error}", "correct the size, or write a policy of that size")
+        fail_as_said(str(place), error)
     except TraceError as error:
         fail(f"--trace: {error}", "`twinpool simulate --help` shows how traces are written")
     except ValueError as error:
-        fail(f"this cannot be simulated: {error}", "correct what is said above")
+        fail_as_said("this cannot be simulated", error)
     except KeyboardInterrupt:
         raise typer.Exit(simulated.INTERRUPTED) from None
-    if replicas is not None:
+    if len(sizes) == 1:
         notes.append(_scaled_words(given, wanted))
     subject = Subject(
         title=f"Simulation of the policy {given.metadata.name}",
-        about=simulated_words.about(trace, wanted, ground, kind),
+        about=simulated_words.about(trace, [*policies.values()] or [given], ground, kind),
         scores=found,
         promises=promises_of(wanted),
+        rates=rates(ground.trace, ground.trace_s),
         words={entry.name: entry.contender.words for entry in entries},
         notes=(*notes, *simulated_words.notes(wanted, ground)),
         foresight=FORESIGHT & set(found),
         price_per_hour=accelerator_hour_price,
     )
-    simulated.end(subject, out, wanted_json)
+    if len(sizes) > 1:
+        subject = simulated_sizes.sized(subject, policies)
+    simulated_report.end(subject, out, wanted_json)
 
 
 def _entries(policy: CapacityPolicy, against: Sequence[str], wall: float, *, fluid: bool) -> list[Entry]:

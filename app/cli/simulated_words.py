@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from app.cli.durations import show
@@ -13,15 +14,21 @@ if TYPE_CHECKING:
     from app.simulation.compared import Ground, Model
 
 
-def about(trace: str, policy: CapacityPolicy, ground: Ground, model: Model) -> tuple[str, ...]:
-    """Trace, engines, size, and how it was simulated."""
+def about(trace: str, policies: Sequence[CapacityPolicy], ground: Ground, model: Model) -> tuple[str, ...]:
+    """Trace, engines, the size of each policy, and how they were simulated."""
+    from app.report.words import joined  # noqa: PLC0415
+    from app.simulation.traces.load import base_rate  # noqa: PLC0415
+
     engines, ingresses = ground.engines, ground.ingresses
-    budget = policy.spec.budget.max
+    budgets = joined([f"{policy.spec.budget.max}" for policy in policies])
+    base = base_rate(trace)
+    source = trace.partition(",")[0]
     return (
         f"trace {trace}: {len(ground.trace):,} requests in {show(ground.trace_s)}",
+        *(() if base is None else (f"rate=1 of {source} is {base:.2f} requests/s on average",)),
         f"begins {rfc3339(ground.wall)}",
         f"engines {engines.name} ({engines.source})",
-        f"{budget} accelerators, a replica starts in {ground.delays.start_s:g} s",
+        f"{budgets} accelerators, a replica starts in {ground.delays.start_s:g} s",
         f"{model} model, seed {ground.seed}, {ingresses} ingress{'' if ingresses == 1 else 'es'}",
     )
 
@@ -39,7 +46,7 @@ def notes(policy: CapacityPolicy, ground: Ground) -> list[str]:
             f"A replica takes {each} accelerators by the policy and {known} by the profile: the budget "
             "counts by the policy, accelerator-hours and costs by the profile."
         )
-    longest = ground.engines.max_model_len
+    longest = ground.engines.longest
     too_long = sum(one.prompt_tokens >= longest for one in ground.trace)
     if too_long:
         found.append(

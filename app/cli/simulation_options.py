@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from app.cli.output import path_of
+
 PolicyArgument = Annotated[
     Path,
     typer.Argument(
@@ -47,9 +49,19 @@ PriceOption = Annotated[
 ]
 OutOption = Annotated[
     Path | None,
-    typer.Option("--out", help="Folder for scores.json, report.md, report.html and its plots."),
+    typer.Option(
+        "--out",
+        parser=path_of,
+        metavar="DIR",
+        help="Folder for scores.json, report.md, report.html and its plots.",
+    ),
 ]
 LogOption = Annotated[
     Path | None,
-    typer.Option("--log", metavar="DIR", help="The folder that `twinpool serve --record DIR` has written."),
+    typer.Option(
+        "--log",
+        parser=path_of,
+        metavar="DIR",
+        help="The folder that `twinpool serve --record DIR` has written.",
+    ),
 ]

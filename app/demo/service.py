@@ -25,7 +25,7 @@ class NotStartedError(Exception):
 
 def serve_command(engine: str, port: int) -> list[str]:
     """The service on a port, with nothing of a former one and nothing left behind."""
-    command = [sys.executable, "-m", "app.cli.main", "serve", "--engine", engine]
+    command = [sys.executable, "-m", "app.cli", "serve", "--engine", engine]
     return [*command, "--port", str(port), "--state-dir", "none"]
 
 

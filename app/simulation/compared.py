@@ -18,7 +18,8 @@ from app.simulation.fluid.setup import FluidSetup, fluid_of
 from app.simulation.scaled_policy import replicas_of
 from app.simulation.score import scores
 from app.simulation.scores import Scores
-from app.simulation.service import Setup, simulate
+from app.simulation.service import simulate
+from app.simulation.setup import Setup
 from app.simulation.traces.renewal import DAY_S
 from autoscaling.decisions import Sizes
 from autoscaling.policy import CapacityPolicy
@@ -30,7 +31,7 @@ INTERVAL_S: Final = 10.0  # of the series over time
 DRAIN_LIMIT_S: Final = 300.0  # `longest_generation_s` of the settings
 MONDAY: Final = 1_799_020_800.0  # 2027-01-04T00:00:00Z, for schedules of traces that have no date
 
-Say = Callable[[float], None]  # seconds of the trace that have passed
+Say = Callable[[float, int], None]  # seconds of the trace that have passed, requests that have ended
 Run = Callable[[Say | None], Scores]
 
 
@@ -56,8 +57,9 @@ class Ground:
         days = self.trace[-1].at_s / DAY_S
         if not days <= MOST_DAYS:
             raise ValueError(
-                f"the trace lasts {days:,.0f} days, and {MOST_DAYS} are simulated at most: correct a time "
-                "that is wrong, or keep a part of the trace"
+                f"the trace lasts {days:,.0f} days, and {MOST_DAYS} are simulated at most: correct the time "
+                "of "
+                "its last request if that is wrong, or keep a part of the trace with hours=24"
             )
 
     @property
@@ -122,17 +124,13 @@ def prepared(entry: Entry, ground: Ground, model: Model) -> Run:
         fluid = fluid_of(setup, interval_s=INTERVAL_S)
     except ValueError as error:
         raise ValueError(f"{entry.name}: {error}") from error
-    load = load_of(ground.trace, longest=ground.engines.max_model_len, until_s=ground.trace_s)
+    load = load_of(ground.trace, longest=ground.engines.longest, until_s=ground.trace_s)
     return partial(_fluid, fluid, load)
 
 
 def _event(setup: Setup, ground: Ground, say: Say | None = None) -> Scores:
-    return scores(simulate(setup, ground.trace, _told(say)), setup, ground.trace_s, INTERVAL_S)
+    return scores(simulate(setup, ground.trace, say), setup, ground.trace_s, INTERVAL_S)
 
 
 def _fluid(setup: FluidSetup, load: FluidLoad, say: Say | None = None) -> Scores:
-    return simulate_fluid(setup, load, _told(say))
-
-
-def _told(say: Say | None) -> Callable[[float, int], None] | None:
-    return None if say is None else lambda at_s, _ended: say(at_s)
+    return simulate_fluid(setup, load, say)

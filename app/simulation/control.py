@@ -28,7 +28,7 @@ class Believed:
 
     policy: CapacityPolicy
     profile: Profile | None
-    wall: float = 1_750_000_000.0  # Unix seconds at time 0, for schedules
+    wall: float = 1_750_000_000.0  # Unix seconds at time 0 of the trace, for schedules
 
 
 class Control:

@@ -42,6 +42,18 @@ class EngineProfile:
     accelerators: int = 1  # that one engine takes
     source: str = ""
 
+    @property
+    def longest(self) -> int:
+        """Tokens of prompt and answer together that a service with these engines takes.
+
+        An engine whose memory holds less than one request of `max_model_len` and its drafts does not start,
+        so both pools are given what either of them holds.
+        """
+        held = [
+            kv - self.costs[role].draft_length for role, kv in self.kv_tokens.items() if role in self.costs
+        ]
+        return min(self.max_model_len, *held)
+
     def acceptance_of(self, workload: str) -> Acceptance:
         """That of a class of work, or of the mean where it is not known."""
         return self.acceptance.get(workload, self.acceptance[MEAN])

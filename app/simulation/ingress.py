@@ -132,6 +132,8 @@ class Ingress:
                 waited_s = self._now() - arrival.at_s
                 identity = seat.route.replica.replica_id
                 replica = self._fleet.find(identity)
+                if replica is not None and arrival.prompt_tokens >= replica.longest:
+                    return Served(arrival, Outcome.CALLER, ended_at=self._now())
                 sequence = Sequence(
                     f"r{number}", arrival.workload, arrival.prompt_tokens, arrival.answer_tokens, number
                 )

@@ -69,6 +69,11 @@ class Replica:
         """Sequences that were taken and have not ended."""
         return len(self._open)
 
+    @property
+    def longest(self) -> int:
+        """Tokens of prompt and answer together that it takes."""
+        return self._capabilities.max_model_len
+
     def take(self, sequence: Sequence, advanced: Advanced, ended: Ended) -> bool:
         """Take a request; False while draining or above the hard limit.
 
@@ -163,7 +168,7 @@ def _capabilities(pool: Role, profile: EngineProfile, lies: Lies) -> Capabilitie
         runner=None,
         draft_length_max=longest,
         draft_length_adjustable=longest > 0,
-        max_model_len=profile.max_model_len,
+        max_model_len=min(profile.longest, profile.kv_tokens[lies.role] - longest),
         max_num_seqs=profile.max_num_seqs,
         refuses=(),
         per_request_metrics=False,

@@ -33,8 +33,9 @@ def replicas_of(policy: CapacityPolicy) -> int:
     replicas = budget // each
     if replicas < len(Role):
         raise SizeError(
-            f"spec.budget.max holds {replicas} replica of {each} accelerators: two pools need at least "
-            f"{len(Role) * each}"
+            f"spec.budget.max is {budget}, which is less than a replica of {each} accelerators for each of "
+            "two "
+            f"pools: write {len(Role) * each} or more"
         )
     return replicas
 
@@ -49,7 +50,8 @@ def scaled(policy: CapacityPolicy, replicas: int, wall: float | None = None) -> 
     before = replicas_of(policy)
     if not len(Role) <= replicas <= MOST_REPLICAS:
         raise SizeError(
-            f"{replicas} replicas: give {len(Role)}, which is one for each pool, to {MOST_REPLICAS:,}"
+            f"{replicas} replicas are not simulated: give {len(Role)}, which is one for each pool, to "
+            f"{MOST_REPLICAS:,}"
         )
     tree = policy.model_dump(mode="json", by_alias=True, exclude_none=True)
     _scale(tree["spec"], replicas / before, replicas)

@@ -10,11 +10,11 @@ from math import ceil
 import numpy as np
 
 from app.simulation.ingress import Served
-from app.simulation.scores import Moment, Scores, TierScore, middle_and_high
-from app.simulation.service import PoolsAt, Setup, Simulated
+from app.simulation.scores import Moment, PoolScore, Scores, TierScore, middle_and_high
+from app.simulation.setup import PoolsAt, Setup, Simulated
 from autoscaling.policy import CapacityPolicy, TierObjective
 from autoscaling.request_line import Outcome
-from autoscaling.types import Tier
+from autoscaling.types import Role, Tier
 
 REFUSED = (Outcome.SHED, Outcome.NO_CAPACITY)
 HALF_S = 0.5  # the pools are looked at every second, and rounding moves a look by far less
@@ -42,6 +42,7 @@ def scores(simulated: Simulated, setup: Setup, trace_s: float, interval_s: float
         moves=tuple(one for one in simulated.moves if one.at_s < trace_s),
         series=_series(by_tier, within, policy, trace_s, interval_s),
         interval_s=interval_s,
+        pools={role: _pool(counted, role, policy, trace_s) for role in Role},
     )
 
 
@@ -53,6 +54,11 @@ def objective_of(policy: CapacityPolicy, tier: Tier) -> TierObjective:
         Tier.STANDARD: objectives.standard,
         Tier.BATCH: objectives.batch,
     }[tier]
+
+
+def promises(objective: TierObjective) -> bool:
+    """Whether anything is promised."""
+    return objective.ttft_seconds is not None or objective.tpot_seconds is not None
 
 
 def in_time(one: Served, objective: TierObjective) -> bool:
@@ -83,6 +89,17 @@ def _tier(served: Sequence[Served], objective: TierObjective, trace_s: float) ->
         ttft_p95_s=ttft_p95,
         tpot_p50_s=tpot_p50,
         tpot_p95_s=tpot_p95,
+    )
+
+
+def _pool(served: Sequence[Served], role: Role, policy: CapacityPolicy, trace_s: float) -> PoolScore:
+    here = [one for one in served if one.pool is role]
+    objectives = {tier: objective_of(policy, tier) for tier in Tier}
+    judged = [one for one in here if promises(objectives[one.arrival.tier])]
+    return PoolScore(
+        judged=len(judged),
+        in_time=sum(in_time(one, objectives[one.arrival.tier]) for one in judged),
+        tokens=sum(one.tokens for one in here if one.outcome is Outcome.OK and one.ended_at <= trace_s),
     )
 
 

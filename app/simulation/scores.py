@@ -7,7 +7,7 @@ Times are seconds since the trace's beginning; `None` is unknown, never zero.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -33,6 +33,20 @@ class TierScore:
     def attainment(self) -> float | None:
         """Share of those who arrived that were served in time; None when nobody arrived."""
         return self.in_time / self.arrived if self.arrived > 0 else None
+
+
+@dataclass(frozen=True, slots=True)
+class PoolScore:
+    """What the replicas of one pool did, for callers of whatever tier."""
+
+    judged: float  # requests that it took of tiers with an objective
+    in_time: float  # of these
+    tokens: float  # of answers that ended before the trace did
+
+    @property
+    def attainment(self) -> float | None:
+        """Share of the judged ones that were served in time; None when there were none."""
+        return self.in_time / self.judged if self.judged > 0 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +87,9 @@ class Scores:
     moves: tuple[MoveMade, ...]
     series: tuple[Moment, ...]  # by growing time
     interval_s: float  # of the series
+    pools: Mapping[Role, PoolScore] = field(
+        default_factory=dict
+    )  # empty where a model does not tell them apart
 
     @property
     def tokens_per_s(self) -> float:

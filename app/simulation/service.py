@@ -5,19 +5,19 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from app.simulation.arrival import Arrival
-from app.simulation.control import TICK_S, Believed, Control
+from app.simulation.control import TICK_S, Control
 from app.simulation.engine import Engine
-from app.simulation.engine_profile import EngineProfile
-from app.simulation.fleet import Delays, Fleet
-from app.simulation.ingress import Ingress, Routing, Served
-from app.simulation.replica import Lies, Limits, Replica
+from app.simulation.fleet import Fleet
+from app.simulation.ingress import Ingress, Served
+from app.simulation.replica import Replica
 from app.simulation.scores import MoveMade
+from app.simulation.setup import PoolsAt, Say, Setup, Simulated
 from app.simulation.virtual_time import run_virtually
-from autoscaling.decisions import Move, Sizes
+from autoscaling.decisions import Move
 from autoscaling.observations import REPORT_PERIOD_S
 from autoscaling.request_line import Outcome
 from autoscaling.soft_limit import soft_limit
@@ -25,64 +25,7 @@ from autoscaling.types import Role, Tier
 
 STATES = ("RUNNING", "STARTING", "STOPPING")
 SETTLE_S = 3.0  # before the first arrival: every ingress knows every replica
-Say = Callable[[float, int], None]  # seconds of the trace that have passed, requests that have ended
-MakeControl = Callable[[Believed, Fleet, float], Control]  # the last is now, by the loop
-
-
-def _own_kinds() -> dict[Role, Lies]:
-    return {role: Lies(role) for role in Role}
-
-
-@dataclass(frozen=True, slots=True)
-class Setup:
-    """What is simulated, besides the trace.
-
-    With `changes_roles` a move changes the role of a replica, at once; raises ValueError unless the same
-    kind of engine lies in both pools then.
-    """
-
-    engines: EngineProfile
-    believed: Believed
-    sizes: Sizes  # replicas at the beginning
-    limits: Mapping[Role, Limits]
-    delays: Delays
-    lies: Mapping[Role, Lies] = field(default_factory=_own_kinds)
-    routing: Routing = Routing.OURS
-    control: MakeControl = Control
-    changes_roles: bool = False
-    ingresses: int = 1
-    snapshot_delay_s: float = 0.0
-    jitter: float = 0.05  # of a step's seconds, standard deviation of the logarithm
-    seed: int = 1
-
-    def __post_init__(self) -> None:
-        kinds = [self.lies[role] for role in Role]
-        if self.changes_roles and kinds[0] != kinds[1]:
-            raise ValueError(
-                f"changes_roles: {kinds[0]} lies in {Role.SPECULATIVE}, {kinds[1]} in {Role.PLAIN}: "
-                "let the same engine lie in both pools"
-            )
-
-
-@dataclass(frozen=True, slots=True)
-class PoolsAt:
-    """Both pools at one moment, which stands for a second of all of its replicas."""
-
-    at_s: float
-    running: dict[Role, int]
-    starting: dict[Role, int]
-    draining: dict[Role, int]
-    demand: dict[Role, int]  # sequences open for callers who prefer the pool, waiting ones included
-    capacity: dict[Role, int]  # sequences inside the soft limits of the running replicas
-
-
-@dataclass(frozen=True, slots=True)
-class Simulated:
-    """What came of it."""
-
-    served: tuple[Served, ...]  # by arrival
-    pools: tuple[PoolsAt, ...]  # once a second
-    moves: tuple[MoveMade, ...]  # by their beginning
+OFTEN = 1000  # requests after whose end it is said how far it is, besides once a second
 
 
 def simulate(
@@ -112,7 +55,9 @@ class _Run:
         setup, loop = self._setup, asyncio.get_running_loop()
         fleet = Fleet(self._replica, setup.delays, self._change_role if setup.changes_roles else None)
         fleet.begin(setup.sizes)
-        control = setup.control(setup.believed, fleet, loop.time())
+        # Its clock on the wall is the trace's, which begins when all have settled.
+        believed = replace(setup.believed, wall=setup.believed.wall - SETTLE_S)
+        control = setup.control(believed, fleet, loop.time())
         delay_s = setup.snapshot_delay_s
         self._ingresses = [
             Ingress(
@@ -164,6 +109,8 @@ class _Run:
 
     def _count(self, _task: asyncio.Task[Served]) -> None:
         self._ended += 1
+        if self._say is not None and self._ended % OFTEN == 0:
+            self._say(asyncio.get_running_loop().time() - SETTLE_S, self._ended)
 
     async def _report(self, fleet: Fleet, control: Control) -> None:
         while True:

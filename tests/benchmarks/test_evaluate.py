@@ -13,7 +13,8 @@ from app.simulation.built_in_profiles import built_in
 from app.simulation.contenders import CONTENDERS
 from app.simulation.score import scores
 from app.simulation.scores import Moment, MoveMade, Scores, TierScore
-from app.simulation.service import Setup, simulate
+from app.simulation.service import simulate
+from app.simulation.setup import Setup
 from autoscaling.types import Role, Tier
 from benchmarks.errors import BenchError
 from benchmarks.evaluate_cells import Panel

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from app.bench.report import chosen
 from app.bench.report.plots_cost import draw_frontier, draw_parts, frontier_size, parts, parts_size
@@ -26,6 +27,7 @@ TITLES: Mapping[str, str] = {
     PARTS: "What a speculative step costs against what it brings",
     BREAK_EVEN: "Acceptance that drafting needs, against what was measured",
 }
+FILES: Final = re.compile(rf"(?:{'|'.join(TITLES)})\.svg")
 # The regimes of the white papers' rule of thumb: acceptance rate from, to, word.
 REGIMES = ((0.0, 0.3, "low"), (0.4, 0.6, "moderate"), (0.7, 1.0, "high"))
 SMALLEST = 0.01  # a logarithmic axis has no 0

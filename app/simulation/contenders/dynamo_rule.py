@@ -16,7 +16,7 @@ from typing import ClassVar
 
 from app.simulation.contenders.rule_control import Look, RuleControl
 from app.simulation.contenders.scene import Scene, two_pools
-from app.simulation.service import Setup
+from app.simulation.setup import Setup
 from autoscaling.profile import MEAN
 from autoscaling.step_cost import tpot_s
 from autoscaling.types import Role

@@ -23,7 +23,8 @@ from app.simulation.contenders.rule_control import Look, RuleControl, split
 from app.simulation.contenders.scene import Scene, limits_in_force, policy_at_start, two_pools
 from app.simulation.control import TICK_S, Believed
 from app.simulation.fleet import Fleet
-from app.simulation.service import SETTLE_S, Setup
+from app.simulation.service import SETTLE_S
+from app.simulation.setup import Setup
 from autoscaling.decisions import PolicyInForce
 from autoscaling.types import Role
 

@@ -19,7 +19,7 @@ from app.simulation.contenders.rule_control import Look, RuleControl
 from app.simulation.contenders.scene import Scene, two_pools
 from app.simulation.control import Believed
 from app.simulation.fleet import Fleet
-from app.simulation.service import Setup
+from app.simulation.setup import Setup
 from autoscaling.types import Role
 
 TARGET = 0.7  # of the soft limits; HPA has no default

@@ -7,7 +7,7 @@ from app.simulation.contenders.scene import Scene, without_moves
 from app.simulation.engine_profile import EngineProfile
 from app.simulation.ingress import Routing
 from app.simulation.replica import Lies
-from app.simulation.service import Setup
+from app.simulation.setup import Setup
 from autoscaling.goodput import best_draft_length
 from autoscaling.profile import MEAN
 from autoscaling.types import Role

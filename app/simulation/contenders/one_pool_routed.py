@@ -13,7 +13,7 @@ from app.simulation.contenders.one_pool import k_table
 from app.simulation.contenders.scene import UNMEASURED_LIMIT, Scene, two_pools
 from app.simulation.control import Believed
 from app.simulation.replica import Lies
-from app.simulation.service import Setup
+from app.simulation.setup import Setup
 from autoscaling.policy_in_force import pool_objective
 from autoscaling.profile import MEAN, Profile
 from autoscaling.routing_rules import StepCost

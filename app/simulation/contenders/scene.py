@@ -12,7 +12,7 @@ from app.simulation.control import Believed
 from app.simulation.engine_profile import EngineProfile
 from app.simulation.fleet import Delays
 from app.simulation.replica import Limits
-from app.simulation.service import Setup
+from app.simulation.setup import Setup
 from autoscaling.decisions import Mode, PolicyInForce, Sizes
 from autoscaling.policy import CapacityPolicy
 from autoscaling.policy_in_force import in_force

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.simulation.contenders.scene import Scene, without_moves
-from app.simulation.service import Setup
+from app.simulation.setup import Setup
 from autoscaling.decisions import Sizes
 from autoscaling.types import Role
 

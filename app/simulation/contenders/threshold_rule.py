@@ -17,7 +17,7 @@ from typing import ClassVar
 
 from app.simulation.contenders.rule_control import Look, RuleControl
 from app.simulation.contenders.scene import UNMEASURED_LIMIT, Scene, two_pools
-from app.simulation.service import Setup
+from app.simulation.setup import Setup
 from autoscaling.types import Role
 
 THRESHOLD = UNMEASURED_LIMIT  # sequences per speculative replica

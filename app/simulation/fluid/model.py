@@ -27,7 +27,7 @@ from app.simulation.fluid.score import Look, Ran, intervals_of, scores_of
 from app.simulation.fluid.setup import FluidSetup
 from app.simulation.fluid.speeds import Speeds
 from app.simulation.scores import Scores
-from app.simulation.service import Say
+from app.simulation.setup import Say
 from autoscaling.types import Role
 
 LONGEST_TAIL_S: Final = 7200.0  # behind the load's end, until the last answer has come

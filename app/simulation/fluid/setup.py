@@ -11,7 +11,7 @@ from app.simulation.engine_profile import EngineProfile
 from app.simulation.fleet import Delays
 from app.simulation.ingress import Routing
 from app.simulation.replica import Lies, Limits
-from app.simulation.service import Setup
+from app.simulation.setup import Setup
 from autoscaling.decisions import Sizes
 from autoscaling.types import Role
 

@@ -9,7 +9,7 @@ from typing import Any
 from app.routing.replay import Replayed
 from app.simulation.log.capacity import CapacityAgain, CapacityChange, Outcome, capacity_again
 from app.simulation.log.read import Log
-from app.simulation.log.routes import RouteChange, RoutesAgain, records_of, routes_again
+from app.simulation.log.routes import RouteChange, RouteKind, RoutesAgain, records_of, routes_again
 from autoscaling.decisions import Sizes
 from autoscaling.instants import rfc3339
 from autoscaling.policy import CapacityPolicy
@@ -58,6 +58,12 @@ def route_row(change: RouteChange) -> tuple[str, str, str, str, str]:
     return rfc3339(change.wall), change.request, change.tier.value, routed(change.old), routed(change.new)
 
 
+def kind_row(kind: RouteKind) -> tuple[str, str, str, str]:
+    """How many requests of which tier, and where they go under both, in words."""
+    one = kind.first
+    return f"{kind.requests:,}", one.tier.value, routed(one.old), routed(one.new)
+
+
 def routed(one: Replayed) -> str:
     """Where a request goes and why: `plain (spill)`, or what stands against each pool."""
     if one.pool is None or one.reason is None:
@@ -82,6 +88,7 @@ def as_json(found: LogDifference) -> dict[str, Any]:
             "otherPool": found.routes.elsewhere,
             "otherReasonOnly": found.routes.otherwise,
             "notRemade": dict(found.routes.unknown),
+            "kinds": [_kind_json(one) for one in found.routes.kinds],
             "changes": [_route_json(one) for one in found.routes.changes],
         },
     }
@@ -109,6 +116,16 @@ def _capacity_json(one: CapacityChange) -> dict[str, Any]:
 
 def _outcome_json(one: Outcome) -> dict[str, Any]:
     return {"targets": _plain(one.targets), "reason": one.reason.value, "summary": one.summary}
+
+
+def _kind_json(kind: RouteKind) -> dict[str, Any]:
+    one = kind.first
+    return {
+        "requests": kind.requests,
+        "tier": one.tier.value,
+        "old": _replayed_json(one.old),
+        "new": _replayed_json(one.new),
+    }
 
 
 def _route_json(one: RouteChange) -> dict[str, Any]:

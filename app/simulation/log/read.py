@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
+from app.simulation.log.possible import is_possible
 from app.simulation.traces.errors import TraceError
 from app.simulation.traces.records import Recorded, read_records
 from autoscaling.decisions import Decision, Observation, Sizes
@@ -56,6 +58,10 @@ class Log:
         found = before[-1:] or known[:1]
         return found[0].targets if found else None
 
+    def most_replicas(self) -> int | None:
+        """The most that the targets of both pools asked for together; None where none are known."""
+        return max((sum(one.targets.values()) for one in self.seen if one.targets is not None), default=None)
+
 
 class _Observed(msgspec.Struct):
     epoch: int
@@ -71,15 +77,10 @@ def read_log(folder: Path) -> Log:
     if not folder.is_dir():
         raise TraceError(f"{folder}: is no folder: name the one of twinpool serve --record DIR")
     requests = read_records(folder)
-    looks, odd = _all(folder, OBSERVATIONS, OBSERVATION, _Observed, None)
-    observed = [one for one in looks if set(Role) <= set(one.observation.pools)]
-    odd += len(looks) - len(observed)
-    decisions, odd_decisions = _all(folder, DECISIONS, DECISION, Decision, "decision")
-    notes = [
-        f"{count} {what} not understood; read them with the version that wrote them"
-        for count, what in ((odd, "observations are"), (odd_decisions, "decisions are"))
-        if count
-    ]
+    looks = _all(folder, OBSERVATIONS, OBSERVATION, _Observed, None)
+    observed = [one for one in looks.found if set(Role) <= set(one.observation.pools)]
+    looks.odd += len(looks.found) - len(observed)
+    decisions = _all(folder, DECISIONS, DECISION, Decision, "decision")
     return Log(
         folder=folder,
         requests=requests,
@@ -89,28 +90,45 @@ def read_log(folder: Path) -> Log:
                 key=lambda one: one.observation.wall,
             )
         ),
-        decisions=tuple(sorted(decisions, key=lambda one: one.wall)),
-        notes=tuple(notes),
+        decisions=tuple(sorted(decisions.found, key=lambda one: one.wall)),
+        notes=(*looks.notes("observations"), *decisions.notes("decisions")),
     )
 
 
-def _all(
-    folder: Path, name: str, kind: str, wanted: type[_Kind], inside: str | None
-) -> tuple[list[_Kind], int]:
-    """Every record of a kind that is understood, or a part of it, and how many are not."""
-    found: list[_Kind] = []
-    odd = 0
+@dataclass(slots=True)
+class _Kept(Generic[_Kind]):
+    """The records of a kind that are understood, and how many are not."""
+
+    found: list[_Kind] = field(default_factory=list)
+    odd: int = 0
+    damaged: int = 0  # with numbers that cannot be
+
+    def notes(self, what: str) -> Iterator[str]:
+        """What could not be read, in sentences."""
+        if self.odd:
+            yield f"{self.odd} {what} are not understood; read them with the version that wrote them"
+        if self.damaged:
+            yield f"{self.damaged} {what} are damaged and left out: they have negative or impossible numbers"
+
+
+def _all(folder: Path, name: str, kind: str, wanted: type[_Kind], inside: str | None) -> _Kept[_Kind]:
+    """Every record of a kind, or a part of it."""
+    kept = _Kept[_Kind]()
     try:
         for record in read(folder, name):
             if record["kind"] != kind:
                 continue
+            part = _part(record, inside)
+            if not is_possible(part):
+                kept.damaged += 1
+                continue
             try:
-                found.append(msgspec.convert(_part(record, inside), wanted))
+                kept.found.append(msgspec.convert(part, wanted))
             except msgspec.ValidationError:
-                odd += 1
+                kept.odd += 1
     except (StoreError, UnknownSchemaError) as error:
         raise TraceError(str(error)) from error
-    return found, odd
+    return kept
 
 
 def _part(record: Record, inside: str | None) -> Any:

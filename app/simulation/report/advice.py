@@ -22,7 +22,7 @@ def advice(subject: Subject, name: str) -> tuple[str, ...]:
     scores = subject.scores[name]
     found = [_for(miss, scores) for miss in misses(subject, name)]
     found += _of_moves(scores)
-    if not misses(subject, name):
+    if not misses(subject, name) and not subject.sizes:
         found += _of_size(subject, scores)
     return tuple(dict.fromkeys(found)) or ("Nothing has to be changed for this trace.",)
 

@@ -8,6 +8,7 @@ from app.report.blocks import Block, Caution, Heading, Points, Section, Text
 from app.report.words import joined, name, number, percent
 from app.simulation.report.advice import advice
 from app.simulation.report.judged import KEPT, Miss, best, misses, promised, tokens_per_hour
+from app.simulation.report.sizes import sizes_words
 from app.simulation.report.subject import Subject
 
 TITLE = "What was found"
@@ -28,15 +29,17 @@ def answer(subject: Subject) -> Section:
 
 
 def lead(subject: Subject) -> tuple[str, ...]:
-    """The answer in one or two sentences."""
+    """The answer in one or two sentences; of several sizes, which one is enough."""
+    if subject.sizes:
+        return sizes_words(subject)
     top, others = best(subject), len(subject.scores) - len(subject.foresight) - 1
-    kept = _kept(subject, subject.asked)
+    own = kept(subject, subject.asked)
     if top is None:
-        return (kept,)
+        return (own,)
     if top == subject.asked:
-        return kept, f"None of the {others} others is better." if others > 1 else "The other is not better."
+        return own, f"None of the {others} others is better." if others > 1 else "The other is not better."
     whose = "what was recorded" if top in subject.recorded else name(top)
-    return kept, f"{whose[0].upper()}{whose[1:]} is better: {_brings(subject, top)}."
+    return own, f"{whose[0].upper()}{whose[1:]} is better: {_brings(subject, top)}."
 
 
 def details(subject: Subject) -> tuple[str, ...]:
@@ -53,7 +56,8 @@ def _details(subject: Subject) -> Iterator[str]:
             yield f"{name(bound)} knows the trace beforehand and is a bound: {_brings(subject, bound)}."
 
 
-def _kept(subject: Subject, one: str) -> str:
+def kept(subject: Subject, one: str) -> str:
+    """Whether one policy keeps its objectives, in a sentence."""
     tiers, missed = promised(subject, one), misses(subject, one)
     scores = subject.scores[one].tiers
     if not tiers:
@@ -79,6 +83,6 @@ def _brings(subject: Subject, one: str) -> str:
     if missed := misses(subject, one):
         late = joined([_late(miss) for miss in missed])
         return late if one in subject.foresight else f"it misses less, {late}"
-    kept = "keeps every objective and " if promised(subject, one) else ""
+    keeps = "keeps every objective and " if promised(subject, one) else ""
     value = number(tokens_per_hour(subject.scores[one]))
-    return f"it {kept}brings {value} answer tokens per accelerator-hour"
+    return f"it {keeps}brings {value} answer tokens per accelerator-hour"

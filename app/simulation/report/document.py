@@ -7,10 +7,13 @@ from typing import Any
 
 from app.simulation.report.advice import advice
 from app.simulation.report.answer import details, lead
-from app.simulation.report.judged import best, misses
+from app.simulation.report.judged import best, misses, promised
+from app.simulation.report.match import Match
+from app.simulation.report.sizes import smallest
 from app.simulation.report.subject import Promise, Subject
 from app.simulation.scores import Moment, MoveMade, Scores, TierScore
-from autoscaling.types import Role
+from app.simulation.traces.rates import WINDOW_S
+from autoscaling.types import Role, Tier
 
 SCHEMA_VERSION = 1
 
@@ -23,10 +26,47 @@ def as_json(subject: Subject, *, series: bool = True) -> dict[str, Any]:
         "found": [*lead(subject), *details(subject)],
         "advice": list(advice(subject, subject.asked)),
         "notes": list(subject.notes),
+        "requests": _requests(subject),
+        "sizes": dict(subject.sizes),
+        "smallestThatKeepsAll": subject.sizes.get(smallest(subject) or "") if subject.sizes else None,
         "asked": subject.asked,
         "best": best(subject),
-        "objectives": {tier.value: _promise(subject.promise(tier)) for tier in subject.tiers()},
+        "objectives": _promises(subject, None),
+        "match": None if subject.match is None else _match(subject.match),
         "policies": {name: _policy(subject, name, series=series) for name in subject.scores},
+    }
+
+
+def _requests(subject: Subject) -> dict[str, Any]:
+    """How many requests the trace has, and how many a second."""
+    return {
+        "peakWindowSeconds": WINDOW_S,
+        "tiers": {
+            "all" if one.tier is None else one.tier.value: {
+                "requests": one.requests,
+                "meanPerSecond": one.mean,
+                "peakPerSecond": one.peak,
+            }
+            for one in subject.rates
+        },
+    }
+
+
+def _match(found: Match) -> dict[str, Any]:
+    """How near the simulation comes to a record."""
+    return {
+        "trusted": found.trusted,
+        "decisionsMadeAgain": found.same,
+        "words": list(found.sentences),
+        "sides": [
+            {
+                "of": one.name,
+                "requests": one.requests,
+                "attainment": dict(zip(("simulated", "recorded"), one.attainment, strict=True)),
+                "tokensPerSecond": dict(zip(("simulated", "recorded"), one.tokens_per_s, strict=True)),
+            }
+            for one in found.sides
+        ],
     }
 
 
@@ -38,9 +78,11 @@ def _policy(subject: Subject, name: str, *, series: bool) -> dict[str, Any]:
         "simulated": name not in subject.recorded,
         "knowsTheTrace": name in subject.foresight,
         "missed": [tier.value for tier in subject.tiers() if tier in missed],
+        "objectives": _promises(subject, name),
         "seconds": scores.seconds,
         "tiers": {
-            tier.value: _tier(score) | {"tokensPerSecond": scores.tier_tokens_per_s(tier)}
+            tier.value: _tier(score, judged=subject.promise(tier, name).is_any)
+            | {"tokensPerSecond": scores.tier_tokens_per_s(tier)}
             for tier, score in scores.tiers.items()
         },
         "tokensPerSecond": scores.tokens_per_s,
@@ -50,29 +92,35 @@ def _policy(subject: Subject, name: str, *, series: bool) -> dict[str, Any]:
         "reversals": scores.reversals,
         "moves": [_move(move) for move in scores.moves],
     }
-    return found | (_series(scores) if series else {})
+    return found | (_series(scores, frozenset(promised(subject, name))) if series else {})
 
 
-def _series(scores: Scores) -> dict[str, Any]:
+def _series(scores: Scores, judged: frozenset[Tier]) -> dict[str, Any]:
     return {
         "intervalSeconds": scores.interval_s,
-        "series": [_moment(moment) for moment in scores.series],
+        "series": [_moment(moment, judged) for moment in scores.series],
     }
+
+
+def _promises(subject: Subject, name: str | None) -> dict[str, Any]:
+    return {tier.value: _promise(subject.promise(tier, name)) for tier in subject.tiers()}
 
 
 def _promise(promise: Promise) -> dict[str, Any]:
     return {"ttftSeconds": promise.ttft_s, "tpotSeconds": promise.tpot_s}
 
 
-def _tier(score: TierScore) -> dict[str, Any]:
+def _tier(score: TierScore, *, judged: bool) -> dict[str, Any]:
+    """Without an objective nothing is in time or late: that is unknown."""
     return {
         "arrived": score.arrived,
-        "inTime": score.in_time,
-        "late": score.late,
+        "answered": score.in_time + score.late,
+        "inTime": score.in_time if judged else None,
+        "late": score.late if judged else None,
         "refused": score.refused,
         "failed": score.failed,
         "tokens": score.tokens,
-        "attainment": score.attainment,
+        "attainment": score.attainment if judged else None,
         "ttftP50Seconds": score.ttft_p50_s,
         "ttftP95Seconds": score.ttft_p95_s,
         "tpotP50Seconds": score.tpot_p50_s,
@@ -92,7 +140,7 @@ def _move(move: MoveMade) -> dict[str, Any]:
     }
 
 
-def _moment(moment: Moment) -> dict[str, Any]:
+def _moment(moment: Moment, judged: frozenset[Tier]) -> dict[str, Any]:
     return {
         "atSeconds": moment.at_s,
         "running": _pools(moment.running),
@@ -100,7 +148,9 @@ def _moment(moment: Moment) -> dict[str, Any]:
         "draining": _pools(moment.draining),
         "demand": _pools(moment.demand),
         "capacity": _pools(moment.capacity),
-        "attainment": {tier.value: share for tier, share in moment.attainment.items()},
+        "attainment": {
+            tier.value: share if tier in judged else None for tier, share in moment.attainment.items()
+        },
         "tpotP95Seconds": {tier.value: value for tier, value in moment.tpot_p95_s.items()},
     }
 

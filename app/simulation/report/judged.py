@@ -27,7 +27,7 @@ def misses(subject: Subject, name: str) -> tuple[Miss, ...]:
     """The tiers of a policy that were promised something and did not get it; none without requests."""
     found = []
     for tier, score in subject.scores[name].tiers.items():
-        promise, attainment = subject.promise(tier), score.attainment
+        promise, attainment = subject.promise(tier, name), score.attainment
         if promise.is_any and attainment is not None and attainment < KEPT:
             found.append(Miss(tier, attainment, tuple(_because(score, promise))))
     return tuple(sorted(found, key=lambda one: list(Tier).index(one.tier)))
@@ -37,7 +37,9 @@ def promised(subject: Subject, name: str) -> tuple[Tier, ...]:
     """The tiers of a policy that had requests and were promised something."""
     tiers = subject.scores[name].tiers
     return tuple(
-        tier for tier in Tier if tier in tiers and tiers[tier].arrived > 0 and subject.promise(tier).is_any
+        tier
+        for tier in Tier
+        if tier in tiers and tiers[tier].arrived > 0 and subject.promise(tier, name).is_any
     )
 
 
@@ -46,8 +48,10 @@ def best(subject: Subject) -> str | None:
 
     Those that keep every objective come first, and of these the one with the most answer tokens per
     accelerator-hour.  Where none keeps them all, the one whose worst tier came closest.  What was asked about
-    wins a tie.
+    wins a tie.  Of several sizes it is the one that was asked about.
     """
+    if subject.sizes:
+        return subject.asked
     names = [name for name in subject.scores if name not in subject.foresight]
     if len(names) < 2:
         return None

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from app.report.canvas import GREY, colour, legend, marker, panel, svg
 from app.report.words import ms, name
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 MOST = 6  # policies that can be told apart in one plot; the tables have all
 STYLES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (1, 1)))  # lines that lie on each other stay apart
 ATTAINMENT, TPOT, TRADE = "attainment", "time-per-token", "trade"
+FILES: Final = re.compile(rf"(?:{ATTAINMENT}|{TPOT}|{TRADE}|capacity-\d+)\.svg")
 WIDTH = 9.0  # inches
 Draw = Callable[["Figure"], None]
 
@@ -41,7 +43,7 @@ def title_of(subject: Subject, key: str) -> str:
     known = {
         ATTAINMENT: "Requests in time, by when they arrived",
         TPOT: "Time per output token, by when the requests arrived",
-        TRADE: "What each policy brings",
+        TRADE: f"What each {subject.kind} brings",
     }
     names = {capacity_key(at): one for at, one in enumerate(shown(subject))}
     return known[key] if key in known else f"Demand and capacity: {name(names[key])}"
@@ -87,7 +89,7 @@ def _all(subject: Subject) -> dict[str, tuple[Draw, tuple[float, float]]]:
         if scores.series:
             key = capacity_key(at)
             found[key] = partial(plots_pools.draw_capacity, scores, title_of(subject, key)), plots_pools.SIZE
-    if tiers := tiers_with(subject, attainment_of):
+    if tiers := tuple(tier for tier in tiers_with(subject, attainment_of) if subject.promise(tier).is_any):
         found[ATTAINMENT] = partial(_draw_attainment, subject, tiers), _stacked(tiers)
     if tiers := tiers_with(subject, tpot_of):
         found[TPOT] = partial(_draw_tpot, subject, tiers), _stacked(tiers)
@@ -101,10 +103,9 @@ def _stacked(tiers: tuple[Tier, ...]) -> tuple[float, float]:
 def _draw_attainment(subject: Subject, tiers: tuple[Tier, ...], figure: Figure) -> None:
     def one_tier(axes: Axes, tier: Tier) -> None:
         _lines(axes, subject, lambda moment: _times(100.0, attainment_of(moment, tier)))
-        if subject.promise(tier).is_any:
-            axes.axhline(
-                100 * KEPT, color="black", linewidth=1, linestyle=(0, (6, 3)), label=f"promised: {KEPT:.0%}"
-            )
+        axes.axhline(
+            100 * KEPT, color="black", linewidth=1, linestyle=(0, (6, 3)), label=f"promised: {KEPT:.0%}"
+        )
         axes.set_ylim(0.0, 104.0)
 
     _panels(figure, subject, tiers, title_of(subject, ATTAINMENT), "in time, %", one_tier)

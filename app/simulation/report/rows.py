@@ -6,8 +6,10 @@ from dataclasses import dataclass
 
 from app.report.words import UNKNOWN, count, ms, name, number, percent
 from app.simulation.report.judged import KEPT, misses, tokens_per_hour
-from app.simulation.report.subject import Subject
-from app.simulation.scores import MoveMade, Scores
+from app.simulation.report.match import Match
+from app.simulation.report.subject import Promise, Subject
+from app.simulation.scores import MoveMade
+from app.simulation.traces.rates import WINDOW_S
 from autoscaling.types import Tier
 
 MILLION = 1_000_000
@@ -27,6 +29,8 @@ TIER_HEAD = ("in time", "TTFT p95, s", "TPOT p95, ms", "tokens/s", "refused")
 REQUEST_HEAD = ("requests", "were in time", "late", "were refused", "broken off")
 POLICY_HEAD = ("moves", "undone", "accel.-hours", "switching")
 COST = "cost"
+NO_OBJECTIVE = "no objective"
+TOKENS_WORDS = "answer tokens per second of the trace, of the answers that ended in it"
 
 
 def tier_rows(subject: Subject, one: str) -> tuple[TierRow, ...]:
@@ -39,7 +43,7 @@ def tier_rows(subject: Subject, one: str) -> tuple[TierRow, ...]:
         if score is None or score.arrived <= 0:
             continue
         cells = (
-            percent(score.attainment),
+            percent(score.attainment) if subject.promise(tier, one).is_any else NO_OBJECTIVE,
             number(score.ttft_p95_s),
             ms(score.tpot_p95_s),
             number(scores.tier_tokens_per_s(tier)),
@@ -47,6 +51,40 @@ def tier_rows(subject: Subject, one: str) -> tuple[TierRow, ...]:
         )
         found.append(TierRow(tier, cells, tier in late))
     return tuple(found)
+
+
+RATE_HEAD = ("tier", "requests", "requests/s", f"in the fullest {WINDOW_S:.0f} s")
+
+
+def rate_rows(subject: Subject) -> tuple[tuple[str, ...], ...]:
+    """How many requests come, as `RATE_HEAD`: each tier, and where there are several all together."""
+    total, *tiers = subject.rates or (None,)
+    found = tiers if total is None or len(tiers) == 1 else [*tiers, total]
+    return tuple(
+        (one.tier or "all", count(one.requests), number(one.mean), number(one.peak)) for one in found
+    )
+
+
+def rate_words(subject: Subject) -> str:
+    """The same in half a line; empty where nothing is known."""
+    parts = [f"{tier} {mean}, at most {peak}" for tier, _, mean, peak in rate_rows(subject)]
+    return f"requests/s, on average and in the fullest {WINDOW_S:.0f} s: {'; '.join(parts)}" if parts else ""
+
+
+MATCH_HEAD = ("", "requests", "in time, simulated", "recorded", "tokens/s, simulated", "recorded")
+
+
+def match_rows(found: Match) -> tuple[tuple[str, ...], ...]:
+    """The simulation beside the record, as `MATCH_HEAD`: tiers, then pools."""
+    return tuple(
+        (
+            one.name,
+            count(one.requests),
+            *(percent(share) for share in one.attainment),
+            *(number(tokens) for tokens in one.tokens_per_s),
+        )
+        for one in found.sides
+    )
 
 
 def policy_head(subject: Subject) -> tuple[str, ...]:
@@ -66,10 +104,11 @@ def policy_cells(subject: Subject, one: str) -> tuple[str, ...]:
     return cells if subject.price_per_hour is None else (*cells, number(subject.cost(scores)))
 
 
-def request_cells(scores: Scores, tier: Tier) -> tuple[str, ...]:
-    """Requests that arrived, were in time, late, refused, broken off."""
-    score = scores.tiers[tier]
-    return tuple(map(count, (score.arrived, score.in_time, score.late, score.refused, score.failed)))
+def request_cells(subject: Subject, one: str, tier: Tier) -> tuple[str, ...]:
+    """Requests that arrived, were in time, late, refused, broken off; without objectives nothing is late."""
+    score = subject.scores[one].tiers[tier]
+    judged = (score.in_time, score.late) if subject.promise(tier, one).is_any else (None, None)
+    return tuple(map(count, (score.arrived, *judged, score.refused, score.failed)))
 
 
 def cost_cells(subject: Subject, one: str) -> tuple[str, ...]:
@@ -100,12 +139,23 @@ def clock(seconds: float) -> str:
     return f"{whole // 3600}:{whole // 60 % 60:02}:{whole % 60:02}"
 
 
-def promised_words(subject: Subject, tier: Tier) -> str:
+def promised_words(promise: Promise) -> str:
     """What a tier is promised, in words."""
-    promise = subject.promise(tier)
     parts = []
     if promise.ttft_s is not None:
         parts.append(f"first token within {number(promise.ttft_s)} s")
     if promise.tpot_s is not None:
         parts.append(f"{ms(promise.tpot_s)} ms per token")
     return f"{', '.join(parts)}, for {percent(KEPT)}" if parts else "nothing"
+
+
+def promises_rows(subject: Subject) -> tuple[str, ...]:
+    """A line for each tier, `batch: nothing`; one for each policy where they promise different things."""
+    found = []
+    for tier in subject.tiers():
+        each = {one: promised_words(subject.promise(tier, one)) for one in subject.scores}
+        if len(set(each.values())) == 1:
+            found.append(f"{tier}: {next(iter(each.values()))}")
+        else:
+            found += [f"{tier}, by {name(one)}: {words}" for one, words in each.items()]
+    return tuple(found)

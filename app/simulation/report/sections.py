@@ -6,32 +6,40 @@ from app.cli.output import printable
 from app.report.blocks import Block, Heading, Plot, Points, Section, Table, Text
 from app.report.words import name, plain_number
 from app.simulation.report.judged import KEPT
+from app.simulation.report.match import Match
 from app.simulation.report.over_time import resolution
 from app.simulation.report.plots import ATTAINMENT, MOST, TPOT, TRADE, capacity_key, plot_names, shown
 from app.simulation.report.rows import (
+    MATCH_HEAD,
+    RATE_HEAD,
     REQUEST_HEAD,
     TIER_HEAD,
     cost_cells,
+    match_rows,
     move_cells,
     policy_cells,
     policy_head,
-    promised_words,
+    promises_rows,
+    rate_rows,
     request_cells,
     tier_rows,
 )
 from app.simulation.report.subject import Subject
 
 FOLDED_FROM = 15  # moves from which their table is closed at first
-COST_HEAD = ("policy", "accelerator-hours", "of it switching", "answer tokens per accelerator-hour")
+COST_HEAD = ("accelerator-hours", "of it switching", "answer tokens per accelerator-hour")
 MOVE_HEAD = ("since the beginning", "what", "why", "ended as", "took")
 
 
 def side_by_side(subject: Subject) -> Section:
     """What was promised, what callers got, and what it took."""
-    promised = tuple((f"{tier}: {promised_words(subject, tier)}.",) for tier in subject.tiers())
-    blocks: list[Block] = [Text(("What each tier is promised:",)), Points(promised), _callers(subject)]
+    promised = tuple((f"{row}.",) for row in promises_rows(subject))
+    blocks: list[Block] = [Text(("What each tier is promised:",)), Points(promised)]
+    if asked := rate_rows(subject):
+        blocks.append(Table("What callers ask for", RATE_HEAD, asked))
+    blocks.append(_callers(subject))
     rows = tuple((name(one), *policy_cells(subject, one)) for one in subject.scores)
-    blocks.append(Table("What it took", ("policy", *policy_head(subject)), rows))
+    blocks.append(Table("What it took", (subject.kind, *policy_head(subject)), rows))
     if TRADE in plot_names(subject):
         blocks.append(Plot(TRADE, "Higher is better for callers, further right is more work done."))
     meant = tuple((f"{name(one)}: {subject.words[one]}.",) for one in subject.scores if one in subject.words)
@@ -48,10 +56,19 @@ def _callers(subject: Subject) -> Table:
             if row.late:
                 bad.add((len(rows), 2))
             # How many were refused stands with the other counts.
-            counts = request_cells(subject.scores[one], row.tier)
+            counts = request_cells(subject, one, row.tier)
             rows.append((name(one), row.tier.value, *row.cells[:-1], *counts))
-    head = ("policy", "tier", *TIER_HEAD[:-1], *REQUEST_HEAD)
+    head = (subject.kind, "tier", *TIER_HEAD[:-1], *REQUEST_HEAD)
     return Table("What callers got", head, tuple(rows), frozenset({0, 1}), bad=frozenset(bad))
+
+
+def matching(found: Match) -> Section:
+    """How near the simulation comes to what was recorded, and whether it may be trusted."""
+    blocks: list[Block] = [
+        Text(found.sentences),
+        Table("Simulated and recorded", MATCH_HEAD, match_rows(found)),
+    ]
+    return Section("match", "How near the simulation comes to the record", blocks)
 
 
 def pools(subject: Subject) -> Section:
@@ -109,10 +126,10 @@ def cost(subject: Subject) -> Section:
     """Accelerator-hours, and with a price what they cost."""
     price = subject.price_per_hour
     if price is None:
-        head: tuple[str, ...] = COST_HEAD
+        head: tuple[str, ...] = (subject.kind, *COST_HEAD)
         said = "Give the price of one accelerator-hour with --accelerator-hour-price to see costs."
     else:
-        head = (*COST_HEAD, "cost", "cost per million tokens")
+        head = (subject.kind, *COST_HEAD, "cost", "cost per million tokens")
         said = f"One accelerator-hour costs {plain_number(price)}; costs are in the currency of that price."
     rows = tuple(cost_cells(subject, one) for one in subject.scores)
     blocks: list[Block] = [Text((said,)), Table("Accelerators and answer tokens", head, rows)]
@@ -139,4 +156,11 @@ def _left_out(subject: Subject) -> list[Block]:
     left = len(subject.scores) - MOST
     if left <= 0:
         return []
-    return [Text((f"The plots show the first {MOST} policies; {left} more are in the tables.",))]
+    return [
+        Text(
+            (
+                f"The plots show the first {MOST} {'sizes' if subject.sizes else 'policies'}; {left} more "
+                "are in the tables.",
+            )
+        )
+    ]

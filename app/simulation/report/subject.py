@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from app.simulation.score import objective_of
 from app.simulation.scores import Scores
+from app.simulation.traces.rates import Rate
 from autoscaling.policy import CapacityPolicy
 from autoscaling.types import Tier
+
+if TYPE_CHECKING:
+    from app.simulation.report.match import Match
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,22 +35,33 @@ class Subject:
 
     title: str
     about: tuple[str, ...]  # trace, engines, size and model: the parts of one line
-    scores: Mapping[str, Scores]  # by name; the first is the one that was asked about
+    scores: Mapping[str, Scores]  # by name; the first is the one that was asked about, unless `chosen` is
     promises: Mapping[Tier, Promise]
+    rates: tuple[Rate, ...] = ()  # requests a second of the trace
+    own_promises: Mapping[str, Mapping[Tier, Promise]] = field(default_factory=dict)  # by name, where others
     words: Mapping[str, str] = field(default_factory=dict)  # what a name stands for, as a sentence
     notes: tuple[str, ...] = ()  # sentences about what is not as it might be expected
     foresight: frozenset[str] = frozenset()  # names that know the trace beforehand: bounds, no advice
     recorded: frozenset[str] = frozenset()  # names of what really happened and was not simulated
     price_per_hour: float | None = None  # of one accelerator, in any currency
+    sizes: Mapping[str, int] = field(default_factory=dict)  # replicas by name, where one policy has several
+    chosen: str | None = None  # the name that is asked about, where it is not the first
+    match: Match | None = None  # how near the simulation comes to a record
 
     @property
     def asked(self) -> str:
         """The name that was asked about."""
-        return next(iter(self.scores))
+        return self.chosen or next(iter(self.scores))
 
-    def promise(self, tier: Tier) -> Promise:
-        """What a tier is promised."""
-        return self.promises.get(tier, Promise())
+    @property
+    def kind(self) -> str:
+        """What stands side by side."""
+        return "size" if self.sizes else "policy"
+
+    def promise(self, tier: Tier, name: str | None = None) -> Promise:
+        """What a tier is promised, by the policy of a name where that promises something of its own."""
+        own = self.promises if name is None else self.own_promises.get(name, self.promises)
+        return own.get(tier, Promise())
 
     def tiers(self) -> tuple[Tier, ...]:
         """The tiers of which any policy saw a request, in their order."""

@@ -14,7 +14,7 @@ def table(subject: Subject) -> Table:
     """Policies one below the other; a tier that missed its objective is marked with `missed`, in red."""
     head = policy_head(subject)
     found = Table(box=None, pad_edge=False)
-    found.add_column("policy", overflow="fold")
+    found.add_column(subject.kind, overflow="fold")
     found.add_column("tier")
     for column in (*TIER_HEAD, *head):
         found.add_column(column, justify="right")

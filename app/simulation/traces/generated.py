@@ -50,6 +50,8 @@ class Traffic:
     arrivals: Steady | Bursty
 
 
+CONVERSATION_RATE: Final = 5.53  # per second, counted in azure2023: see below
+CODE_RATE: Final = 2.57  # per second, as the bursts below bring it; counted in azure2023
 # "azure2023": Azure/AzurePublicDataset, AzureLLMInferenceTrace_{conv,code}.csv, CC-BY-4.0; what is
 # marked "counted" was counted in the files for this module.
 CONVERSATION: Final = Traffic(
@@ -57,7 +59,7 @@ CONVERSATION: Final = Traffic(
     prompt=LengthModel(median=1020, mean=1155, largest=14050),  # azure2023; the largest counted
     answer=LengthModel(median=129, mean=211, largest=1000),  # azure2023; the largest counted
     # 19,366 requests in 3,502 s (counted; published as 58 minutes); CV 1.09 published.
-    arrivals=Steady(rate=5.53, cv=1.09),
+    arrivals=Steady(CONVERSATION_RATE, cv=1.09),
 )
 CODE: Final = Traffic(
     workload="code",
@@ -78,13 +80,12 @@ CODE: Final = Traffic(
         gap_cv=1.6,
     ),
 )
-CODE_RATE: Final = 2.57  # per second, counted in azure2023: see above
 DAY_CV: Final = 2.0  # ServeGen (alibaba/ServeGen): 1 to 3 is normal
 DAY_PEAK: Final = 3.1  # ServeGen: peak over mean 3.0 to 3.2, in windows of 600 s
 DAY_PEAK_AT_S: Final = 14 * 3600.0  # in the afternoon: nothing rests on the hour
 _DAY: Final = tuple(
     Traffic(one.workload, one.prompt, one.answer, Steady(rate, DAY_CV))
-    for one, rate in ((CONVERSATION, 5.53), (CODE, CODE_RATE))
+    for one, rate in ((CONVERSATION, CONVERSATION_RATE), (CODE, CODE_RATE))
 )
 _SWING: Final = Swing(DAY_PEAK, DAY_PEAK_AT_S)
 TRAFFIC: Final[dict[Kind, tuple[Traffic, ...]]] = {
@@ -92,6 +93,13 @@ TRAFFIC: Final[dict[Kind, tuple[Traffic, ...]]] = {
     Kind.CODE: (CODE,),
     Kind.MIXED: (CONVERSATION, CODE),
     Kind.DAY: _DAY,
+}
+# Requests a second of one source, on average: what a rate of 1 brings.
+BASE_RATE: Final[dict[Kind, float]] = {
+    Kind.CONVERSATION: CONVERSATION_RATE,
+    Kind.CODE: CODE_RATE,
+    Kind.MIXED: CONVERSATION_RATE + CODE_RATE,
+    Kind.DAY: CONVERSATION_RATE + CODE_RATE,
 }
 HOURS: Final[dict[Kind, float]] = {kind: 24.0 if kind is Kind.DAY else 1.0 for kind in Kind}
 

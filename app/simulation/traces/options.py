@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from app.simulation.traces.errors import TraceError
@@ -14,6 +15,10 @@ from autoscaling.types import Tier
 
 _Word = TypeVar("_Word", bound=StrEnum)
 MOST: Final = 10_000  # hours, or times as many: more is a slip of the pen that would be simulated for days
+HOURS: Final = "a number of hours"
+TIMES: Final = "how many times the requests, as a number"
+FACTOR: Final = "the factor of all times, as a number"
+SHARE: Final = "a share, as a number"
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,31}")
 
 
@@ -38,20 +43,20 @@ def one_of(words: type[_Word], text: str, what: str) -> _Word:
         raise TraceError(f"{what} is {text!r}: write one of {', '.join(words)}") from None
 
 
-def _number(key: str, text: str) -> float:
+def _number(key: str, text: str, what: str) -> float:
     try:
         value = float(text)
     except ValueError:
         value = math.nan
     if not 0 < value < math.inf:
-        raise TraceError(f"{key} is {text!r}: write a number above 0")
+        raise TraceError(f"{key} is {text!r}: write {what} above 0")
     if value > MOST:
-        raise TraceError(f"{key} is {text!r}: write a number up to {MOST:,}")
+        raise TraceError(f"{key} is {text!r}: write {what} up to {MOST:,}")
     return value
 
 
 def _begin(key: str, text: str) -> float:
-    return 0.0 if text == "0" else _number(key, text)
+    return 0.0 if text == "0" else _number(key, text, HOURS)
 
 
 def _name(key: str, text: str) -> str:
@@ -67,7 +72,7 @@ def _shares(key: str, text: str) -> Mapping[Tier, float]:
         tier = one_of(Tier, word, f"a tier of {key}={text}")
         if tier in shares:
             raise TraceError(f"{key}={text} has {tier} twice: give each tier one share")
-        shares[tier] = _number(f"the share of {tier} in {key}", share)
+        shares[tier] = _number(f"the share of {tier} in {key}", share, SHARE)
     if not math.isclose(1, sum(shares.values())):
         raise TraceError(f"the shares of {key}={text} add up to {sum(shares.values()):g}: make it 1")
     return shares
@@ -76,9 +81,9 @@ def _shares(key: str, text: str) -> Mapping[Tier, float]:
 # The key as it is written: the field of Options, and what reads its value.
 COMMON: Final[dict[str, tuple[str, Callable[[str, str], Any]]]] = {
     "from": ("begin", _begin),
-    "hours": ("hours", _number),
-    "stretch": ("stretch", _number),
-    "rate": ("rate", _number),
+    "hours": ("hours", partial(_number, what=HOURS)),
+    "stretch": ("stretch", partial(_number, what=FACTOR)),
+    "rate": ("rate", partial(_number, what=TIMES)),
     "tiers": ("tiers", _shares),
 }
 OF_FILES: Final[dict[str, tuple[str, Callable[[str, str], Any]]]] = {

@@ -26,7 +26,9 @@ from deployments.kept_files import StoreError, UnknownSchemaError
 from deployments.record_reader import path_of, read
 
 REQUESTS: Final = "requests"  # the name of the files
-_Count = Annotated[int, msgspec.Meta(ge=0)]
+MOST_TOKENS: Final = 100_000_000  # of one request; more is a damaged line
+MOST_SEQUENCES: Final = 1024  # likewise; the door lets 128 in
+_Count = Annotated[int, msgspec.Meta(ge=0, le=MOST_TOKENS)]
 
 
 class _Features(msgspec.Struct):
@@ -34,11 +36,11 @@ class _Features(msgspec.Struct):
 
 
 class _Request(msgspec.Struct):
-    wall: float
+    wall: Annotated[float, msgspec.Meta(ge=0)]
     tier: Tier
     workload: str
     outcome: Outcome
-    sequences: Annotated[int, msgspec.Meta(ge=1)]
+    sequences: Annotated[int, msgspec.Meta(ge=1, le=MOST_SEQUENCES)]
     prompt_tokens: _Count | None
     generated_tokens: _Count | None
     features: _Features
@@ -107,7 +109,7 @@ def _requests(folder: Path, left: Counter[str]) -> Iterator[_Request]:
             seqs.append(record["seq"])
             request = _request(record)
             if request is None:
-                left["the record is not understood; read it with the version that wrote it"] += 1
+                left["the record is damaged, or of another version: read it with the one that wrote it"] += 1
             else:
                 yield request
     except (StoreError, UnknownSchemaError) as error:

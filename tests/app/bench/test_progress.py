@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import io
+import threading
+import time
+
 import pytest
 from rich.console import Console
 
@@ -164,3 +168,16 @@ def test_on_a_terminal_it_is_a_bar(clock: Clock) -> None:
     assert "90 s left" not in capture.get()
     assert "2 min left" in capture.get()
     assert "round 1 of 2" in capture.get()
+
+
+def test_it_goes_on_telling_while_the_caller_computes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a thread, which ends with the block."""
+    monkeypatch.setattr("app.bench.progress.TICK_S", 0.01)
+    monkeypatch.setattr("app.bench.progress.LINE_EVERY_S", 0.02)
+    told = io.StringIO()
+    with Showing(Console(file=told)) as showing, showing.beating():
+        showing.say("computing")
+        while told.getvalue().count("computing") < 3:
+            time.sleep(0.01)
+
+    assert "progress" not in {thread.name for thread in threading.enumerate()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,12 +11,14 @@ import pytest
 
 from app.bench.alone import this_folder
 from app.bench.store import (
+    HELD,
     StoreError,
     new_folder,
     prepare_folder,
     read_measurement,
     read_prior,
     write_measurement,
+    write_plots,
     write_text,
 )
 from autoscaling.profiling.profile_text import profile_text
@@ -50,7 +53,7 @@ def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 
 def test_the_folder_is_made_and_nothing_else(tmp_path: Path) -> None:
     """Those above it too."""
-    prepare_folder(tmp_path / "a" / "b", anew=True)
+    prepare_folder(tmp_path / "a" / "b", ("report.html",))
 
     assert [] == list((tmp_path / "a" / "b").iterdir())
 
@@ -59,7 +62,7 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     """Below a file there is none."""
     (tmp_path / "file").touch()
     with pytest.raises(StoreError, match="cannot be written: Not a directory: name another with --out"):
-        prepare_folder(tmp_path / "file" / "out", anew=True)
+        prepare_folder(tmp_path / "file" / "out")
 
 
 def test_a_measurement_is_never_replaced(tmp_path: Path) -> None:
@@ -74,8 +77,29 @@ def test_a_measurement_is_never_replaced(tmp_path: Path) -> None:
     with pytest.raises(
         StoreError, match="bench: holds a measurement already: name another folder with --out"
     ):
-        prepare_folder(base, anew=True)
-    prepare_folder(base, anew=False)
+        prepare_folder(base, spared=HELD)
+    prepare_folder(base)
+
+
+@pytest.mark.parametrize("name", ["report.md", "plots"])
+def test_what_could_not_be_written_at_the_end_is_told_at_the_beginning(name: str, tmp_path: Path) -> None:
+    """A folder where a file goes, and a file where the folder of plots goes; both stay."""
+    (tmp_path / "report.md").mkdir() if name == "report.md" else (tmp_path / "plots").touch()
+    with pytest.raises(StoreError, match=rf"{name}.*: name another with --out"):
+        prepare_folder(tmp_path, ("report.html", "report.md"))
+
+    assert [name] == [path.name for path in tmp_path.iterdir()]
+
+
+def test_plots_of_a_former_run_are_not_left_behind(tmp_path: Path) -> None:
+    """Those that are not drawn any more go; what is not ours stays."""
+    ours = re.compile(r"plot-\d\.svg")
+    write_plots(tmp_path, {"plot-0.svg": "old", "plot-1.svg": "old"}, ours)
+    (tmp_path / "plots" / "mine.svg").touch()
+    write_plots(tmp_path, {"plot-0.svg": "new"}, ours)
+
+    assert {"plot-0.svg", "mine.svg"} == {path.name for path in (tmp_path / "plots").iterdir()}
+    assert "new" == (tmp_path / "plots" / "plot-0.svg").read_text()
 
 
 def test_a_measurement_that_broke_off_early_is_told_as_one(tmp_path: Path) -> None:

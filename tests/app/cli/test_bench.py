@@ -306,6 +306,19 @@ def test_a_measurement_is_not_replaced_by_another(former: Path) -> None:
     assert before == (former / "measurement.json").read_bytes()
 
 
+def test_the_report_of_a_simulation_is_spared(former: Path, tmp_path: Path) -> None:
+    """It has files of the same names; neither a measurement nor a report of one goes there."""
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "scores.json").write_text("{}")
+    done = [
+        run("bench", *more, "--out", str(tmp_path / "out"))
+        for more in (("--engine", "simulated"), ("--from", str(former)))
+    ]
+
+    assert [2, 2] == [one.exit_code for one in done]
+    assert all("out: holds a simulation already: name another folder" in one.stderr for one in done)
+
+
 def test_a_service_that_runs_is_only_a_note(tmp_path: Path) -> None:
     """It may be on another machine; the measurement goes on, here until its engine is refused."""
     settings = tmp_path / "settings.yaml"

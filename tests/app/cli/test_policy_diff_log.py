@@ -7,13 +7,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import yaml
 from typer.testing import Result
 
+from app.cli.policy_compare_log import Named, names_of
 from app.routing.ask import Ask
+from autoscaling.policy import CapacityPolicy
 from autoscaling.types import Tier
 from tests.app.canned import run
 from tests.app.routing.worlds import MEASURED, plain, spec
-from tests.app.simulation.log.written import WALL, observation, routed, write
+from tests.app.simulation.log.written import WALL, observation, request, routed, write
 from tests.autoscaling.worlds import pool, seen
 from tests.policies import policy
 
@@ -73,6 +76,9 @@ def test_decisions_that_differ_are_shown(tmp_path: Path) -> None:
         "2027-01-15T08:00:01Z req-1 batch speculative (backfill) no pool yet (speculative: reserve_kept, "
         "plain: full)" in lines
     )
+    assert f"the old policy is test ({old}), the new one test ({new}):" in lines
+    assert f"requests tier test ({old}) test ({new})" in lines
+    assert "1 batch speculative (backfill) no pool yet (speculative: reserve_kept, plain: full)" in lines
     assert "nothing was simulated: --profile would say how fast the engines are" in lines
 
 
@@ -82,13 +88,85 @@ def test_with_engines_both_are_simulated(tmp_path: Path) -> None:
     done = diff(old, new, "--log", str(log_of(tmp_path)), "--profile", "cpu", "-o", "json")
     found = json.loads(done.stdout)
 
-    assert ["old", "new"] == list(found["log"]["simulation"]["policies"])
+    names = [f"test ({old})", f"test ({new})"]
+    assert names == [found["log"]["old"], found["log"]["new"]] == list(found["log"]["simulation"]["policies"])
     assert ["spec.behavior.scaleUp.stabilizationWindowSeconds"] == [
         one["field"] for one in found["differences"]
     ]
     assert 1 == found["log"]["capacity"]["otherTargets"]
     assert {"speculative": 5, "plain": 3} == found["log"]["capacity"]["changes"][0]["new"]["targets"]
     assert (2, 2, 0) == tuple(found["log"]["routes"][key] for key in ("remade", "asRecorded", "otherPool"))
+
+
+def test_routes_that_go_the_same_other_way_are_counted(tmp_path: Path) -> None:
+    """The most frequent way first, one example of each; the rest only as a number."""
+    old, new = file_of(tmp_path, "old"), file_of(tmp_path, "new", backfill={"reserve": 4})
+    batch = [routed(at, Ask(Tier.BATCH, max_tokens=100), [spec(5), plain(32)], MEASURED) for at in range(30)]
+    standard = [
+        routed(30, Ask(Tier.STANDARD, tokens_per_step=2.0, draftable=True), [spec(5), plain(32)], MEASURED)
+    ]
+    log = write(tmp_path / "rec", [*standard, *batch])
+    done = diff(old, new, "--log", str(log))
+    lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
+    found = json.loads(diff(old, new, "--log", str(log), "--json").stdout)["log"]["routes"]
+
+    assert [30] == [one["requests"] for one in found["kinds"] if one["tier"] == "batch"]
+    assert found["otherPool"] + found["otherReasonOnly"] == sum(one["requests"] for one in found["kinds"])
+    assert [one["requests"] for one in found["kinds"]] == sorted(
+        (one["requests"] for one in found["kinds"]), reverse=True
+    )
+    counts = lines.index(f"requests tier test ({old}) test ({new})")
+    assert lines[counts + 1].startswith("30 batch speculative (backfill) no pool yet")
+    examples = lines.index("one example of each:")
+    assert 1 == sum(line.endswith(lines[counts + 1].removeprefix("30 ")) for line in lines[examples:])
+    left = found["otherPool"] + found["otherReasonOnly"] - len(found["kinds"])
+    assert f"and {left} more; -o json has them" in lines
+
+
+def test_each_policy_is_judged_by_what_it_promises(tmp_path: Path) -> None:
+    """Objectives, and which policy keeps them, stand above the table; without one nothing is in time."""
+    hard = OBJECTIVES | {"interactive": {"tpotSeconds": 0.000001}, "batch": {}}
+    old, new = file_of(tmp_path, "old"), tmp_path / "new.yaml"
+    new.write_text(policy(4, 4, objectives=hard).replace("name: test", "name: hard"), encoding="utf-8")
+    done = diff(old, new, "--log", str(log_of(tmp_path)), "--profile", "cpu")
+    found = json.loads(diff(old, new, "--log", str(log_of(tmp_path)), "--profile", "cpu", "--json").stdout)
+    policies = found["log"]["simulation"]["policies"]
+    lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
+
+    assert "interactive, by test: first token within 1.00 s, 50.0 ms per token, for 95.0 %" in lines
+    assert "batch, by hard: nothing" in lines
+    assert any(line.startswith("test keeps every objective of this trace: ") for line in lines)
+    assert any(
+        line.startswith("hard misses an objective on this trace: 0.0 % of interactive") for line in lines
+    )
+    assert "tokens/s: answer tokens per second of the trace, of the answers that ended in it" in lines
+    assert ([], ["interactive"]) == (policies["test"]["missed"], policies["hard"]["missed"])
+    assert {"ttftSeconds": None, "tpotSeconds": 0.000001} == policies["hard"]["objectives"]["interactive"]
+    assert (1.0, None) == tuple(policies[name]["tiers"]["batch"]["attainment"] for name in ("test", "hard"))
+    assert any(line.startswith("batch no objective") for line in lines)
+
+
+def test_policies_are_told_apart() -> None:
+    """By their names, else by their files, else as the old and the new one."""
+    one, other = (CapacityPolicy.model_validate(yaml.safe_load(policy(2, 2))) for _ in range(2))
+    renamed = other.model_copy(update={"metadata": other.metadata.model_copy(update={"name": "edited"})})
+
+    assert ("test", "edited") == names_of(Named("a.yaml", one), Named("a.yaml", renamed))
+    assert ("test (a.yaml)", "test (b.yaml)") == names_of(Named("a.yaml", one), Named("b.yaml", other))
+    assert ("test (old)", "test (new)") == names_of(Named("a.yaml", one), Named("a.yaml", other))
+
+
+def test_a_log_of_years_is_refused_with_the_next_step(tmp_path: Path) -> None:
+    """A wrong clock gave one request a date in another year: nothing is simulated, and no traceback."""
+    old, new = file_of(tmp_path, "old"), file_of(tmp_path, "new", 10)
+    log = write(tmp_path / "rec", [request(1), request(2, 400 * 86_400.0)])
+    done = diff(old, new, "--log", str(log), "--profile", "cpu")
+
+    assert 2 == done.exit_code
+    assert (
+        "error: this cannot be simulated, and --profile asks for it: the trace lasts 400 days" in done.stderr
+    )
+    assert "mend: correct the time of its last request" in done.stderr
 
 
 def test_an_edit_that_changes_no_decision_is_still_a_difference(tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ def test_reality_stands_beside_the_simulation(tmp_path: Path) -> None:
     assert done.exit_code in (0, 1), done.stderr
     assert (True, False) == (simulated["simulated"], recorded["simulated"])
     assert (9, 10) == (simulated["tiers"]["interactive"]["arrived"], simulated["tiers"]["batch"]["arrived"])
-    assert 9 == recorded["tiers"]["interactive"]["inTime"]
+    assert 9 == recorded["tiers"]["interactive"]["answered"]
     hours = [one["acceleratorHours"] for one in (simulated, recorded)]
     assert [pytest.approx(4 * 10 / 3600)] * 2 == hours
     assert (
@@ -55,6 +55,33 @@ def test_reality_stands_beside_the_simulation(tmp_path: Path) -> None:
     )
     assert found["about"][0].startswith(f"trace records:{tmp_path / 'rec'}: 19 requests in 10s")
     assert "begins 2027-01-15T08:00:00Z" in found["about"]
+
+
+def test_it_is_said_how_near_the_simulation_comes(tmp_path: Path) -> None:
+    """Side by side; so few requests tell nothing, and that is said, as is another size and another speed."""
+    arguments = ("replay", str(policy_of(tmp_path)), "--log", str(log_of(tmp_path)), "--profile", "h100-8b")
+    done = run(*arguments)
+    found = json.loads(run(*arguments, "--json").stdout)["match"]
+
+    assert "cannot be told from this record" in done.stdout
+    assert "The record has only 9 interactive, 1 standard and 10 batch requests" in done.stdout
+    assert "The recorded engines took 62.5 ms per token" in done.stdout
+    assert found["trusted"] is None
+    assert ["interactive", "standard", "batch", "speculative pool", "plain pool"] == [
+        one["of"] for one in found["sides"]
+    ]
+
+
+def test_another_size_than_the_recorded_one_is_remarked(tmp_path: Path) -> None:
+    """Four replicas were recorded, and the policy has eight."""
+    file = tmp_path / "policy.yaml"
+    file.write_text(policy(4, 4), encoding="utf-8")
+    done = run("replay", str(file), "--log", str(log_of(tmp_path)), "--profile", "cpu", "--json")
+
+    assert (
+        "The service had at most 4 replicas while it recorded, and the policy's budget holds 8: what differs "
+        "from the record is that, too."
+    ) in json.loads(done.stdout)["notes"]
 
 
 def test_the_report_has_both(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -35,9 +36,24 @@ def test_a_policy_is_simulated(tmp_path: Path) -> None:
 
     assert 0 == done.exit_code, done.stderr
     assert done.stdout.startswith("test keeps every objective of this trace: 100.0 % of interactive requests")
-    assert "test    interactive  100.0 %" in done.stdout
-    assert "test: getting ready" in done.stderr
+    assert re.search(r"^test +interactive +100\.0 %", done.stdout, re.MULTILINE)
+    assert re.search(r"^ +batch +no objective", done.stdout, re.MULTILINE)
+    first, second, *_ = (line.strip() for line in done.stderr.splitlines())
+    assert first.startswith(f"getting the trace {SHORT}: 0 s, about 398 requests")
+    assert re.fullmatch(r"\d+ requests in 1m20s of the trace, in the event model", second)
     assert "left" not in done.stdout
+
+
+def test_how_many_requests_come_is_said(tmp_path: Path) -> None:
+    """And what a rate of 1 would bring, so that a rate can be chosen."""
+    done = simulate(file_of(tmp_path))
+    found = json.loads(simulate(file_of(tmp_path), "--json").stdout)
+
+    assert "\nrequests/s, on average and in the fullest 10 s: interactive " in done.stdout
+    assert found["requests"]["tiers"]["all"]["requests"] == sum(
+        one["arrived"] for one in found["policies"]["test"]["tiers"].values()
+    )
+    assert "rate=1 of generated:conversation is 5.53 requests/s on average" in found["about"]
 
 
 def test_the_same_seed_gives_the_same_result(tmp_path: Path) -> None:
@@ -104,6 +120,45 @@ def test_a_policy_is_scaled_to_another_size(tmp_path: Path) -> None:
     )
 
 
+def test_several_sizes_stand_side_by_side(tmp_path: Path) -> None:
+    """One run for each, and the smallest that keeps every objective is named; with files as for one."""
+    out = tmp_path / "out"
+    trace = "generated:conversation,hours=0.02,rate=8"
+    arguments = ("--replicas", "6,2", "--accelerator-hour-price", "2")
+    done = simulate(file_of(tmp_path), *arguments, "--out", str(out), trace=trace)
+    found = json.loads(simulate(file_of(tmp_path), *arguments, "--json", trace=trace).stdout)
+    lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
+
+    assert 0 == done.exit_code, done.stderr
+    assert ["2 replicas", "6 replicas"] == list(found["policies"])
+    assert {"2 replicas": 2, "6 replicas": 6} == found["sizes"]
+    assert [["interactive"], []] == [one["missed"] for one in found["policies"].values()]
+    assert (6, "6 replicas") == (found["smallestThatKeepsAll"], found["asked"])
+    assert lines[0].startswith(
+        "6 replicas are the fewest of 2 and 6 that keep every objective of this trace: "
+    )
+    assert lines[1].startswith("With 2 replicas, ")
+    assert any(line.startswith("size tier in time") and line.endswith("cost") for line in lines)
+    assert "2 and 6 accelerators, a replica starts in 60 s" in found["about"]
+    assert "6 replicas are the fewest of 2 and 6" in (out / "report.md").read_text()
+    assert "Demand and capacity: 2 replicas" in (out / "report.html").read_text()
+    assert {"2 replicas", "6 replicas"} == set(json.loads((out / "scores.json").read_text())["policies"])
+
+
+def test_sizes_of_which_none_is_enough_are_a_finding(tmp_path: Path) -> None:
+    """Exit code 1, with what the largest one misses; nothing that is promised is a size that is enough."""
+    hard = policy(2, 2, objectives={"interactive": {"tpotSeconds": 0.000001}})
+    done = simulate(file_of(tmp_path, hard), "--replicas", "2,4")
+    nothing = simulate(file_of(tmp_path, policy(2, 2, objectives={})), "--replicas", "2,4", "--json")
+
+    assert 1 == done.exit_code
+    assert done.stdout.startswith(
+        "None of 2 and 4 replicas keeps every objective of this trace: with 4 replicas, 0.0 % of interactive"
+    )
+    assert json.loads(nothing.stdout)["smallestThatKeepsAll"] is None
+    assert "promises the tiers of this trace nothing" in json.loads(nothing.stdout)["found"][0]
+
+
 def test_many_replicas_are_a_fluid(tmp_path: Path) -> None:
     """Above 64, or when it is asked for."""
     asked, many = (
@@ -154,6 +209,24 @@ def test_what_records_lack_is_told(tmp_path: Path) -> None:
     assert any("1 left out: ended as ok" in note for note in json.loads(done.stdout)["notes"])
 
 
+def test_a_trace_that_is_refused_comes_with_the_next_step(tmp_path: Path) -> None:
+    """Not with "correct what is said above"."""
+    trace = tmp_path / "years.jsonl"
+    line = '{"timestamp": %d, "input_length": 5, "output_length": 5, "hash_ids": [1]}\n'
+    trace.write_text(line % 0 + line % (200 * 86_400_000))
+    years = simulate(file_of(tmp_path), trace=f"mooncake:{trace}")
+
+    assert 2 == years.exit_code
+    assert (
+        "error: this cannot be simulated: the trace lasts 200 days, and 100 are simulated at most\n"
+        in years.stderr
+    )
+    assert (
+        "mend: correct the time of its last request if that is wrong, or keep a part of the trace"
+        in years.stderr
+    )
+
+
 @pytest.mark.parametrize(
     ("more", "error", "mend"),
     [
@@ -166,10 +239,13 @@ def test_what_records_lack_is_told(tmp_path: Path) -> None:
         (("--trace", "records:nowhere"), "--trace: nowhere/requests.jsonl is not there", "--help` shows how"),
         (
             ("--replicas", "1"),
-            "--replicas: 1 replicas: give 2, which is one for each pool",
-            "correct the size",
+            "--replicas: 1 replicas are not simulated\n",
+            "mend: give 2, which is one for each pool, to 10,000\n",
         ),
-        (("--replicas", "0"), "--replicas: 0 replicas: give 2", "correct the size"),
+        (("--replicas", "0"), "--replicas: 0 replicas are not simulated\n", "mend: give 2, which"),
+        (("--replicas", "2,x"), "--replicas 2,x: 'x' is no whole number", "several with commas between"),
+        (("--replicas", "2,2"), "2 is named twice", "give a number of replicas"),
+        (("--replicas", "2,4", "--against", "static-50"), "--against stands beside one size", "name one"),
         (("--against", "none"), "--against none: is not known", "name some of all-plain, all-speculative"),
         (("--against", "twinpool"), "--against twinpool: is not known", "name some of all-plain"),
         (("--model", "exact"), "--model is exact", "write one of event, fluid"),
@@ -254,4 +330,52 @@ def test_a_folder_that_cannot_be_written_is_refused_before_anything_runs(tmp_pat
 
     assert 2 == done.exit_code
     assert "cannot be written" in done.stderr
-    assert "getting ready" not in done.stderr
+    assert "getting the trace" not in done.stderr
+
+
+def test_a_folder_in_which_a_file_cannot_be_written_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    """A folder has the name of the page."""
+    (tmp_path / "out" / "report.html").mkdir(parents=True)
+    done = simulate(file_of(tmp_path), "--out", str(tmp_path / "out"))
+
+    assert 2 == done.exit_code
+    assert f"error: {tmp_path / 'out' / 'report.html'}: is a folder, and a file goes there" in done.stderr
+    assert "getting the trace" not in done.stderr
+
+
+def test_the_report_of_a_measurement_is_spared(tmp_path: Path) -> None:
+    """It has files of the same names."""
+    out = tmp_path / "bench"
+    out.mkdir()
+    (out / "measurement.json").write_text("{}")
+    (out / "report.html").write_text("measured")
+    done = simulate(file_of(tmp_path), "--out", str(out))
+
+    assert 2 == done.exit_code
+    assert f"error: {out}: holds a measurement already: name another folder with --out" in done.stderr
+    assert "measured" == (out / "report.html").read_text()
+
+
+def test_a_second_run_leaves_no_plot_of_the_first(tmp_path: Path) -> None:
+    """The first one had a rival, and the plots of it."""
+    out = tmp_path / "out"
+    simulate(file_of(tmp_path), "--out", str(out), "--against", "static-50")
+    before = {path.name for path in (out / "plots").iterdir()}
+    simulate(file_of(tmp_path), "--out", str(out))
+
+    assert {"capacity-1.svg", "trade.svg"} <= before
+    assert {"capacity-0.svg", "attainment.svg", "time-per-token.svg"} == {
+        path.name for path in (out / "plots").iterdir()
+    }
+
+
+@pytest.mark.parametrize("option", ["--out", "--log"])
+def test_an_empty_name_is_refused(option: str, tmp_path: Path) -> None:
+    """A variable of a script that is not set would else stand for the working folder."""
+    command = "simulate" if option == "--out" else "replay"
+    done = run(
+        command, str(file_of(tmp_path)), *(("--trace", SHORT) if option == "--out" else ()), option, ""
+    )
+
+    assert 2 == done.exit_code
+    assert f"Invalid value for '{option}': the name is empty" in done.stderr

@@ -11,7 +11,7 @@ from app.simulation.control import Believed
 from app.simulation.engine_profile import EngineProfile
 from app.simulation.fleet import Delays
 from app.simulation.replica import Limits
-from app.simulation.service import Setup
+from app.simulation.setup import Setup
 from autoscaling.policy import CapacityPolicy
 from autoscaling.policy_file import read_policy
 from autoscaling.profile import Profile

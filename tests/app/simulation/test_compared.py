@@ -69,15 +69,16 @@ def test_the_clock_and_the_first_sizes_are_those_of_the_ground() -> None:
 
 @pytest.mark.parametrize("model", Model)
 def test_both_models_give_scores_of_the_same_trace(model: Model) -> None:
-    """40 requests of each tier, all of them in time; progress is told in seconds of the trace."""
-    told: list[float] = []
-    found = prepared(entry(), GROUND, model)(told.append)
+    """40 requests of each tier, all of them in time; progress is told in seconds and in requests."""
+    told: list[tuple[float, int]] = []
+    found = prepared(entry(), GROUND, model)(lambda at_s, ended: told.append((at_s, ended)))
 
     assert 20.0 == pytest.approx(found.seconds, abs=1.0)
     assert {Tier.INTERACTIVE, Tier.BATCH} == set(found.tiers)
     assert [pytest.approx(40.0)] * 2 == [one.arrived for one in found.tiers.values()]
     assert all(one.attainment is not None and one.attainment > 0.99 for one in found.tiers.values())
-    assert told
+    assert told == sorted(told)
+    assert 0 <= told[-1][1] <= 80
     assert sorted(told) == told
 
 

@@ -120,7 +120,8 @@ def test_a_replica_of_several_accelerators_is_counted_as_one() -> None:
         ),
         (
             {"spec.budget.max": 1},
-            "spec.budget.max holds 1 replica of 1 accelerators: two pools need at least 2",
+            "spec.budget.max is 1, which is less than a replica of 1 accelerators for each of two pools: "
+            "write 2",
         ),
     ],
 )
@@ -134,7 +135,8 @@ def test_a_policy_without_one_size_is_refused(changes: dict[str, Any], expected:
 def test_a_size_for_which_there_is_no_policy_is_refused(replicas: int) -> None:
     """One replica for each pool is the least."""
     with pytest.raises(
-        SizeError, match=f"{replicas} replicas: give 2, which is one for each pool, to 10,000"
+        SizeError,
+        match=f"{replicas} replicas are not simulated: give 2, which is one for each pool, to 10,000",
     ):
         scaled(policy(), replicas)
 

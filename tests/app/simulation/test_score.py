@@ -8,7 +8,7 @@ from app.simulation.arrival import Arrival
 from app.simulation.ingress import Served
 from app.simulation.score import in_time, objective_of, scores
 from app.simulation.scores import MoveMade
-from app.simulation.service import PoolsAt, Simulated
+from app.simulation.setup import PoolsAt, Simulated
 from autoscaling.policy import TierObjective
 from autoscaling.request_line import Outcome
 from autoscaling.types import Role, Tier

@@ -7,10 +7,13 @@ from dataclasses import replace
 
 import pytest
 
+from app.simulation.arrival import Arrival
+from app.simulation.control import Control
 from app.simulation.fleet import Delays
 from app.simulation.ingress import Routing
 from app.simulation.replica import Lies, Limits
-from app.simulation.service import simulate
+from app.simulation.service import SETTLE_S, simulate
+from autoscaling.decisions import Decision, Memory, Observation, PolicyInForce
 from autoscaling.request_line import Outcome
 from autoscaling.types import Role, Tier
 from tests.app.simulation.services import ENGINES, policy, setup, steady, together
@@ -244,3 +247,35 @@ def test_a_prompt_that_no_replica_takes_is_its_callers_mistake() -> None:
     found = simulate(setup(), trace)
 
     assert [Outcome.CALLER, Outcome.OK] == [one.outcome for one in found.served]
+
+
+def test_a_prompt_that_fits_the_model_and_not_the_memory_is_refused_too() -> None:
+    """An engine whose cache holds less than one request is given less; the run goes on, in both pools."""
+    small = replace(ENGINES, kv_tokens={Role.SPECULATIVE: 2003, Role.PLAIN: 3000})
+    prompts = (1999, 2000, 2500, 3000)
+    assert (3, 2000) == (small.costs[Role.SPECULATIVE].draft_length, small.longest)
+    trace = [
+        Arrival(float(at), tier, "chat", prompt, 50) for at, prompt in enumerate(prompts) for tier in Tier
+    ]
+    found = simulate(setup(engines=small), trace)
+
+    assert {(1999, Outcome.OK)} | {(prompt, Outcome.CALLER) for prompt in prompts[1:]} == {
+        (one.arrival.prompt_tokens, one.outcome) for one in found.served
+    }
+
+
+def test_the_clock_on_the_wall_is_that_of_the_trace() -> None:
+    """A schedule acts at its second of the trace, though a service that settles comes before it."""
+    looks: list[Observation] = []
+
+    class Watched(Control):
+        def decide(self, seen: Observation, policy: PolicyInForce, memory: Memory) -> tuple[Decision, Memory]:
+            looks.append(seen)
+            return super().decide(seen, policy, memory)
+
+    made = setup(control=Watched)
+    found = simulate(made, steady(Tier.BATCH, 1, 10))
+    last = looks[-1].wall - made.believed.wall
+
+    assert found.pools[-1].at_s == pytest.approx(last, abs=1.0)
+    assert [-SETTLE_S] == [pytest.approx(looks[0].wall - made.believed.wall)]

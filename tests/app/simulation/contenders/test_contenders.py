@@ -12,7 +12,8 @@ from app.simulation.belief import BelievedError
 from app.simulation.contenders import CONTENDERS
 from app.simulation.contenders.hindsight_course import Course, CourseControl
 from app.simulation.score import scores
-from app.simulation.service import Setup, simulate
+from app.simulation.service import simulate
+from app.simulation.setup import Setup
 from autoscaling.request_line import Outcome
 from autoscaling.types import Role, Tier
 from tests.app.simulation.contenders.scenes import REPLICAS, TRACE_S, rush, scene

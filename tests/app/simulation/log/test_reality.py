@@ -9,6 +9,7 @@ import pytest
 
 from app.simulation.log.read import Log, read_log
 from app.simulation.log.reality import what_happened
+from app.simulation.scores import PoolScore
 from app.simulation.traces.errors import TraceError
 from autoscaling.decide import decide
 from autoscaling.decisions import Memory, MoveState, Reason
@@ -200,3 +201,65 @@ def test_a_move_is_told_once_as_its_newest_decision_has_it(tmp_path: Path) -> No
 def test_without_observations_nothing_is_said_to_have_happened(tmp_path: Path) -> None:
     """Accelerator-hours of nobody looked at would be a guess."""
     assert what_happened(read_log(write(tmp_path, [request(1)])), 10.0, 1, PROMISED) is None
+
+
+def test_pools_have_what_they_did(tmp_path: Path) -> None:
+    """Judged are requests of tiers with an objective; an answer after the trace's end brings no tokens."""
+    requests = [
+        request(1, 0.0),
+        request(2, 1.0, first_byte_s=1.5),
+        request(3, 2.0, tier=Tier.BATCH, pool=Role.SPECULATIVE),
+        request(4, 3.0, e2e_s=1000.0),
+    ]
+    found = what_happened(read_log(write(tmp_path, requests, [look(0.0)])), 10.0, 1, PROMISED)
+
+    assert found is not None
+    assert PoolScore(3, 2, 18) == found.pools[Role.PLAIN]
+    assert PoolScore(0, 0, 9) == found.pools[Role.SPECULATIVE]
+    assert 18 == found.tiers[Tier.STANDARD].tokens
+
+
+@pytest.mark.parametrize("replicas", [-1, 10_001, 1e300])
+def test_targets_that_cannot_be_are_a_damaged_record(tmp_path: Path, replicas: float) -> None:
+    """They are counted and left out: a simulation would begin with them."""
+    damaged = look(0.0)
+    damaged["targets"] = {"speculative": replicas, "plain": 4}
+    log = read_log(write(tmp_path, [request(1)], [damaged, look(5.0)]))
+
+    assert both(4, 4) == log.first_targets()
+    assert 1 == len(log.seen)
+    assert ("1 observations are damaged and left out: they have negative or impossible numbers",) == log.notes
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("running", -3), ("draining", 20_000), ("inflight", -1), ("tpot_p95_s", -0.5)]
+)
+def test_counts_that_cannot_be_are_a_damaged_record_too(tmp_path: Path, field: str, value: float) -> None:
+    """Of replicas, of sequences, and times."""
+    damaged = look(0.0)
+    damaged["observation"]["pools"]["plain"][field] = value  # type: ignore[index]
+    log = read_log(write(tmp_path, [request(1)], [damaged, look(5.0)]))
+
+    assert 1 == len(log.seen)
+    assert "1 observations are damaged" in log.notes[0]
+
+
+def test_a_decision_about_fewer_than_no_replicas_is_damaged(tmp_path: Path) -> None:
+    """It would be a move in the report."""
+    decision, _ = decide(seen(), policy(), Memory())
+    bad = replace(decision, targets={Role.SPECULATIVE: -8, Role.PLAIN: 4})
+    log = read_log(write(tmp_path, [request(1)], [], [bad, decision]))
+
+    assert (decision,) == log.decisions
+    assert ("1 decisions are damaged and left out: they have negative or impossible numbers",) == log.notes
+
+
+def test_replicas_that_served_the_first_request_are_not_shown_as_starting(tmp_path: Path) -> None:
+    """The last look before it saw them start; the first one of the interval saw them run."""
+    early = look(-4.0)
+    early["observation"]["pools"]["plain"] |= {"running": 0, "starting": 4}  # type: ignore[index]
+    log = read_log(write(tmp_path, [request(1), request(2, 35.0)], [early, look(1.0), look(6.0)]))
+    found = what_happened(log, 40.0, 1, PROMISED)
+
+    assert found is not None
+    assert [(4, 0)] * 4 == [(one.running[Role.PLAIN], one.starting[Role.PLAIN]) for one in found.series]

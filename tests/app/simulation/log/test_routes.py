@@ -10,7 +10,8 @@ import pytest
 from app.routing.ask import Ask
 from app.routing.replay import replay
 from app.simulation.log.difference import routed as words
-from app.simulation.log.routes import how_many, measured_limits, records_of, routes_again, under
+from app.simulation.log.routes import how_many, records_of, routes_again
+from app.simulation.log.under import measured_limits, under
 from app.simulation.traces.errors import TraceError
 from autoscaling.policy import CapacityPolicy
 from autoscaling.types import Role, Tier

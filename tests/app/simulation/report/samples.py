@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from app.simulation.report.subject import Promise, Subject
 from app.simulation.scores import Moment, MoveMade, Scores, TierScore
+from app.simulation.traces.rates import Rate
 from autoscaling.types import Role, Tier
 
 PROMISES: Mapping[Tier, Promise] = {Tier.INTERACTIVE: Promise(1.0, 0.05), Tier.BATCH: Promise()}
@@ -88,6 +89,11 @@ def subject(found: Mapping[str, Scores] | None = None, **changes: object) -> Sub
         about=("trace generated:mixed: 1,500 requests in 1h", "engines h100-8b (a data sheet)"),
         scores=found or {"mine": scores()},
         promises=PROMISES,
+        rates=(
+            Rate(None, 1500, 0.4167, 3.1),
+            Rate(Tier.INTERACTIVE, 1000, 0.2778, 2.1),
+            Rate(Tier.BATCH, 500, 0.1389, 1.3),
+        ),
         words={"mine": "the policy as given"},
     )
     return replace(made, **changes)  # type: ignore[arg-type]

@@ -9,6 +9,7 @@ import pytest
 from app.simulation.report.advice import advice
 from app.simulation.report.answer import details, lead
 from app.simulation.report.judged import best, misses, promised, span, tokens_per_hour
+from app.simulation.report.rows import promises_rows
 from app.simulation.report.subject import Promise
 from app.simulation.scores import Scores
 from autoscaling.types import Tier
@@ -184,3 +185,20 @@ def test_reversals_are_counted_between_neighbours() -> None:
     found: Scores = scores(moves=(MOVE, BACK, MOVE))
 
     assert 2 == found.reversals
+
+
+def test_policies_may_promise_different_things() -> None:
+    """Each is judged by its own: the other one promises batch something too."""
+    found = subject(
+        {"mine": scores(), "other": scores(tier(in_time=900))},
+        own_promises={"mine": {Tier.BATCH: Promise(60.0)}},
+    )
+
+    assert ((Tier.BATCH,), (Tier.INTERACTIVE,)) == (promised(found, "mine"), promised(found, "other"))
+    assert ((), 1) == (misses(found, "mine"), len(misses(found, "other")))
+    assert (
+        "interactive, by mine: nothing",
+        "interactive, by other: first token within 1.00 s, 50.0 ms per token, for 95.0 %",
+        "batch, by mine: first token within 60.0 s, for 95.0 %",
+        "batch, by other: nothing",
+    ) == promises_rows(found)

@@ -13,7 +13,7 @@ from rich.console import Console
 from app.simulation.report.document import as_json
 from app.simulation.report.over_time import line, resolution, together
 from app.simulation.report.page import html, markdown, svg_files
-from app.simulation.report.rows import clock, cost_cells, move_cells
+from app.simulation.report.rows import clock, cost_cells, move_cells, rate_words
 from app.simulation.report.subject import Subject
 from app.simulation.report.table import table
 from autoscaling.types import Role, Tier
@@ -56,9 +56,9 @@ def test_the_table_has_a_row_for_each_policy_and_tier() -> None:
         "policy tier in time TTFT p95, s TPOT p95, ms tokens/s refused moves undone accel.-hours "
         "switching cost",
         "mine interactive 90.0 % missed 0.48 31.2 16.7 20 1 0 4.00 0.05 10.0",
-        "batch 100.0 % 0.48 - 83.3 0",
+        "batch no objective 0.48 - 83.3 0",
         "other interactive 98.0 % 0.48 31.2 16.7 0 1 0 4.00 0.05 10.0",
-        "batch 100.0 % 0.48 - 83.3 0",
+        "batch no objective 0.48 - 83.3 0",
     ] == rows
 
 
@@ -82,6 +82,11 @@ def test_programs_get_every_number() -> None:
         mine["tiers"]["interactive"]["attainment"],
         mine["tiers"]["batch"]["tpotP95Seconds"],
     )
+    batch = mine["tiers"]["batch"]
+    assert (500, None, None, None) == tuple(
+        batch[key] for key in ("answered", "inTime", "late", "attainment")
+    )
+    assert {"interactive": 1.0, "batch": None} == mine["series"][0]["attainment"]
     assert {
         "atSeconds": 130.0,
         "source": "plain",
@@ -124,6 +129,30 @@ def test_every_plot_is_drawn_and_well_formed() -> None:
     assert "50.0 ms" in files["time-per-token.svg"]
     assert "minutes since the trace began" in files["capacity-0.svg"]
     assert "sequences" in files["capacity-0.svg"]
+
+
+def test_how_many_requests_come_is_told() -> None:
+    """On average and in the fullest ten seconds, by tier: in words, for programs, and in the report."""
+    found = as_json(two())["requests"]
+
+    assert (
+        "requests/s, on average and in the fullest 10 s: interactive 0.28, at most 2.10; batch 0.14, at most "
+        "1.30; all 0.42, at most 3.10"
+    ) == rate_words(two())
+    assert "| batch | 500 | 0.14 | 1.30 |" in markdown(two()).splitlines()
+    assert {"requests": 500, "meanPerSecond": 0.1389, "peakPerSecond": 1.3} == found["tiers"]["batch"]
+    assert (10.0, ["all", "interactive", "batch"]) == (found["peakWindowSeconds"], list(found["tiers"]))
+    assert "" == rate_words(subject(rates=()))
+
+
+def test_a_tier_without_objectives_is_never_in_time() -> None:
+    """Nobody can say so: not in the tables, and not as a line of 100 % in a plot."""
+    found = two()
+    (batch,) = {row for row in markdown(found).splitlines() if row.startswith("| mine | batch |")}
+
+    assert "| mine | batch | no objective | 0.48 | - | 83.3 | 500 | - | - | 0 | 0 |" == batch
+    assert ">batch<" not in svg_files(found)["attainment.svg"]
+    assert "attainment.svg" not in svg_files(subject(promises={}))
 
 
 def test_one_policy_alone_is_compared_with_nobody() -> None:

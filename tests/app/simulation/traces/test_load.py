@@ -9,7 +9,7 @@ import pytest
 
 from app.simulation.arrival import Arrival
 from app.simulation.traces.errors import TraceError
-from app.simulation.traces.load import load_trace
+from app.simulation.traces.load import base_rate, expected, load_trace
 from autoscaling.request_line import Outcome
 from autoscaling.types import Tier
 from tests.app.simulation.traces.made import times
@@ -44,6 +44,49 @@ def test_a_mooncake_file_is_interactive_chat(tmp_path: Path) -> None:
     path.write_text('{"timestamp": 0, "input_length": 5, "output_length": 2, "hash_ids": [0]}\n')
     assert (Arrival(0.0, Tier.INTERACTIVE, "chat", 5, 2),) == load_trace(f"mooncake:{path}", 1)
     assert "math" == load_trace(f"mooncake:{path},workload=math", 1)[0].workload
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ("", True),
+        (",hours=1", True),
+        (",tier=batch", False),
+        (",tiers=interactive:0.5/batch:0.5", False),
+    ],
+)
+def test_the_tier_that_nobody_gave_is_said(options: str, said: bool, conv: Path) -> None:
+    """The file has none; one sentence with what to write for another."""
+    found: list[str] = []
+    load_trace(f"azure:{conv}{options}", 1, found.append)
+
+    assert said == (
+        [
+            f"azure:{conv} says no tier, so every request is interactive: tier=batch makes all of them "
+            "batch, "
+            "tiers=interactive:0.6/batch:0.4 some."
+        ]
+        == found
+    )
+
+
+def test_more_requests_than_memory_holds_are_refused_before_they_are_made(conv: Path) -> None:
+    """With about how many there would be."""
+    with pytest.raises(
+        TraceError,
+        match="about 349,920,000 requests are asked for, and 20,000,000 are held at most: lower rate",
+    ):
+        load_trace("generated:day,rate=500", 1)
+    assert expected(f"azure:{conv},rate=9999") is None
+    assert pytest.approx(0.5 * 3600 * 8.1 * 4) == expected("generated:mixed,hours=0.5,rate=4")
+
+
+def test_what_a_rate_multiplies_is_known_of_what_is_made() -> None:
+    """The published rate; a file has its own."""
+    assert [5.53, 2.57, pytest.approx(8.1)] == [
+        base_rate(f"generated:{kind},rate=4") for kind in ("conversation", "code", "mixed")
+    ]
+    assert base_rate("azure:conv.csv,rate=4") is None
 
 
 def test_what_is_left_out_of_records_is_said(tmp_path: Path) -> None:
@@ -114,10 +157,14 @@ def test_the_same_text_and_seed_give_the_same_trace() -> None:
         ),
         ("generated:code,tier=batch", "'tier=batch' is no option of generated: traces"),
         ("azure:a,b.csv", "'b.csv' is no option of azure: traces"),
-        ("generated:code,rate=0", "rate is '0': write a number above 0"),
+        ("generated:code,from=x", "from is 'x': write a number of hours above 0"),
+        ("generated:code,rate=0", "rate is '0': write how many times the requests, as a number above 0"),
         ("generated:code,rate=nan", "rate is 'nan'"),
-        ("generated:code,hours=1e6", "hours is '1e6': write a number up to 10,000"),
-        ("azure:a_code.csv,stretch=1e308", "stretch is '1e308': write a number up to 10,000"),
+        ("generated:code,hours=1e6", "hours is '1e6': write a number of hours up to 10,000"),
+        (
+            "azure:a_code.csv,stretch=1e308",
+            "stretch is '1e308': write the factor of all times, as a number up to 10,000",
+        ),
         ("generated:code,hours=many", "hours is 'many'"),
         ("generated:code,from=-1", "from is '-1'"),
         ("generated:code,rate=1,rate=2", "rate is given twice"),

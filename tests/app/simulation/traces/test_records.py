@@ -87,13 +87,30 @@ def test_what_cannot_be_used_is_counted_by_its_reason(tmp_path: Path) -> None:
         "ended as shed, and no engine ran it": 2,
         "ended as ok, and the engine's record never came": 1,
         "the engine generated no token": 1,
-        "the record is not understood; read it with the version that wrote it": 1,
+        "the record is damaged, or of another version: read it with the one that wrote it": 1,
         "the line is damaged or gone, as a gap in the numbers shows": 1,
     } == found.left_out
     sentences = found.sentences()
     assert "2 left out: ended as shed, and no engine ran it" == sentences[0]
     assert "1 broke off: the answers end where they did" == sentences[-1]
     assert 6 == len(sentences)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("generated_tokens", -5), ("prompt_tokens", 10**12), ("sequences", 10**6), ("wall", -1.0)],
+)
+def test_numbers_that_cannot_be_are_damage(field: str, value: float, tmp_path: Path) -> None:
+    """Of such a request nothing is made, and it is counted."""
+    bad = fields(2, 2.0, 100, 20)
+    bad["request"][field] = value
+    write(tmp_path, fields(1, 1.0, 100, 20), bad)
+    found = read_records(tmp_path)
+
+    assert 1 == len(found.arrivals)
+    assert {
+        "the record is damaged, or of another version: read it with the one that wrote it": 1
+    } == found.left_out
 
 
 @pytest.mark.parametrize("numbers", [(1, 2, 3, 1, 2, 3), (3, 1, 2)])
