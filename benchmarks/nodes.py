@@ -24,8 +24,7 @@ from benchmarks.nodes_cluster import Cluster, redis_program
 from benchmarks.nodes_events import Events
 from benchmarks.nodes_network import Network
 from benchmarks.nodes_plan import ENGINES, FRONT, HEAD, SIZES, policy_text
-from benchmarks.nodes_report import TITLES, figures, page, rows, targets
-from benchmarks.nodes_report import HEAD as COLUMNS
+from benchmarks.nodes_report import COLUMNS, TITLES, figures, page, rows, targets
 from benchmarks.nodes_service import Service, wait
 from benchmarks.path import Progress
 from benchmarks.results import write_results
@@ -55,6 +54,7 @@ class Asked:
 
     events: tuple[str, ...]
     front: str
+    keep: Path | None  # where logs stay
 
 
 @contextlib.contextmanager
@@ -91,7 +91,7 @@ def bench(asked: Asked, console: Console) -> int:
     progress = Progress(console, EXPECTED["start"] + sum(EXPECTED[name] for name in asked.events))
     outcomes = []
     progress.step("a cluster of five nodes", EXPECTED["start"])
-    with running(asked.front) as (cluster, events):
+    with running(asked.front, keep=asked.keep) as (cluster, events):
         for name in asked.events:
             if name == "head_restart" and not cluster.has_redis:
                 progress.step("redis-server is not installed: a head that restarts is not measured")
@@ -112,9 +112,10 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help=f"only {', '.join(QUICK)}")
     parser.add_argument("--event", action="append", choices=ALL, help="only this one; may be repeated")
     parser.add_argument("--front", choices=("haproxy", "proxy"), default="haproxy")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="an empty folder for logs, which stay")
     asked: Any = parser.parse_args()
     events = tuple(asked.event or (QUICK if asked.quick else ALL))
-    return run(lambda console: bench(Asked(events, asked.front), console))
+    return run(lambda console: bench(Asked(events, asked.front, asked.keep), console))
 
 
 if __name__ == "__main__":

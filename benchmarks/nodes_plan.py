@@ -123,6 +123,7 @@ def node_environment(wanted: ServiceSettings, places: Places, name: str, store: 
         "RAY_AUTH_MODE": "disabled",
         "RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S": str(DRAIN_S),
         "RAY_gcs_rpc_server_reconnect_timeout_s": str(RECONNECT_S),
+        "RAY_SERVE_KV_TIMEOUT_S": "5",  # as KubeRay sets it
         "TWINPOOL_NODE_DIR": str(folder / "node"),
     }
     del found["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"]  # for one node on loopback; ours have addresses

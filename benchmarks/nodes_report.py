@@ -24,7 +24,7 @@ TITLES: Final[Mapping[str, str]] = {
     FRONT_KILLED: "front killed",
 }
 TOLD_LIMIT_S: Final = 25.0  # until a stream of a silent node is ended: 20 s, and what a busy machine adds
-HEAD: Final = (
+COLUMNS: Final = (
     "event",
     "in flight",
     "of these on what was hit",
@@ -127,7 +127,7 @@ def page(outcomes: Sequence[Outcome], front: str) -> str:
         drain=DRAIN_S,
         silence=SILENCE_LIMIT_S,
     )
-    return f"{method}\n\n{markdown_table(HEAD, rows(outcomes))}"
+    return f"{method}\n\n{markdown_table(COLUMNS, rows(outcomes))}"
 
 
 METHOD = """What becomes of open streams when nodes move, leave, die or fall silent.
