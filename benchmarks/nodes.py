@@ -1,4 +1,4 @@
-"""`make bench-nodes`: what becomes of open streams when nodes of a real Ray cluster drain, die or fall silent.
+"""`make bench-nodes`: what becomes of open streams when nodes of a Ray cluster drain, die or fall silent.
 
 Exit status: 0 all targets hold, 1 a target is missed or the run is void, 2 this machine cannot make network
 namespaces, or a part was not measured.
@@ -58,13 +58,16 @@ class Asked:
 
 
 @contextlib.contextmanager
-def running(front: str, *, streams: int = STREAMS, keep: Path | None = None) -> Iterator[tuple[Cluster, Events]]:
+def running(
+    front: str, *, streams: int = STREAMS, keep: Path | None = None
+) -> Iterator[tuple[Cluster, Events]]:
     """The cluster with the service on it, ready; all of it ends with the block.
 
     Its folder is temporary, or `keep`.  Raises BenchError, UnfitError.
     """
     with contextlib.ExitStack() as stack:
-        folder = keep or Path(stack.enter_context(TemporaryDirectory(prefix="tpn-", ignore_cleanup_errors=True)))
+        temporary = TemporaryDirectory(prefix="tpn-", ignore_cleanup_errors=True)
+        folder = keep or Path(stack.enter_context(temporary))
         network = stack.enter_context(Network())
         cluster = stack.enter_context(Cluster(network, folder, front, redis=redis_program() is not None))
         service = Service(cluster.url, cluster.places.policy, cluster.places.state)

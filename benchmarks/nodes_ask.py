@@ -1,4 +1,4 @@
-"""The part of `benchmarks.nodes` that talks to Ray: a process of its own on the head, once or every so often."""
+"""What `benchmarks.nodes` asks of Ray: a process of its own on the head, once or every so often."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A Ray cluster of several nodes on this machine: `ray start --block` in each namespace, and a Redis outside."""
+"""A Ray cluster on one machine: `ray start --block` in each namespace, and a Redis outside."""
 
 from __future__ import annotations
 
@@ -207,7 +207,13 @@ class Cluster:
     def _start_redis(self) -> None:
         program = redis_program()
         assert program is not None
-        options = {"bind": OUTSIDE, "port": str(REDIS_PORT), "save": "", "appendonly": "no", "protected-mode": "no"}
+        options = {
+            "bind": OUTSIDE,
+            "port": str(REDIS_PORT),
+            "save": "",
+            "appendonly": "no",
+            "protected-mode": "no",
+        }
         command = [program, *(word for key, value in options.items() for word in (f"--{key}", value))]
         with (self.places.folder / "redis.log").open("wb") as log:
             self._redis = subprocess.Popen(

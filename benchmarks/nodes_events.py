@@ -62,7 +62,7 @@ class Events:
         return known[name]()
 
     def move(self) -> Outcome:
-        """Capacity moves to and fro between the pools, across the nodes, with every slot but the spare taken."""
+        """Capacity moves to and fro between the pools, across the nodes."""
         with Demand(self._cluster) as demand:
             seconds: list[float] = []
 
@@ -197,10 +197,11 @@ class Events:
 
     def _move(self, sizes: Mapping[Role, int]) -> None:
         self._edit(sizes)
+        self._service.check_taken()
         wait(lambda: self._service.whole(sizes), WHOLE_LIMIT_S, f"the sizes {dict(sizes)}")
 
     def _kill_process(self, name: str, word: str) -> None:
-        """kill -9 of the processes of a node whose command line has `word`; raises BenchError without one."""
+        """Kill -9 of the processes of a node whose command line has `word`; raises BenchError without one."""
         found = []
         for pid in nodes_network.pids(self._cluster.hosts[name]):
             try:

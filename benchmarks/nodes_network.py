@@ -54,7 +54,7 @@ def check_fit() -> None:
     if sys.platform != "linux":
         raise UnfitError("network namespaces are Linux's: run this there")
     if os.geteuid() != 0:
-        raise UnfitError("network namespaces need root: run this as root, or in a container that may make them")
+        raise UnfitError("network namespaces need root: run this as root")
     for program, package in (("ip", "iproute2"), ("nsenter", "util-linux")):
         if shutil.which(program) is None:
             raise UnfitError(f"`{program}` is not there: install {package}")
@@ -63,7 +63,7 @@ def check_fit() -> None:
         _ip("netns", "add", probe)
         _ip("netns", "delete", probe)
     except BenchError as error:
-        raise UnfitError(f"no network namespace can be made here ({error}): root needs CAP_SYS_ADMIN") from error
+        raise UnfitError(f"no network namespace can be made ({error}): give root CAP_SYS_ADMIN") from error
 
 
 class Network:

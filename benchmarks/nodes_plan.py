@@ -1,4 +1,4 @@
-"""What `benchmarks.nodes` runs: the cluster's shape, the service's settings, its Serve config and policies; pure."""
+"""The cluster of `benchmarks.nodes`: its shape, the service's settings, its Serve config, policies; pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,14 @@ from typing import Any, Final
 import yaml
 
 from autoscaling.types import Role
-from deployments.config import CONTROLLER, DEFAULT_SPECULATION, INGRESS, EngineSettings, PoolSettings, SimulationSettings
+from deployments.config import (
+    CONTROLLER,
+    DEFAULT_SPECULATION,
+    INGRESS,
+    EngineSettings,
+    PoolSettings,
+    SimulationSettings,
+)
 from deployments.local_cluster import ray_environment
 from deployments.local_config import ENGINE_SLOT, STOP_MARGIN_S, ServiceSettings, serve_config
 
@@ -93,7 +100,7 @@ def cluster_config(wanted: ServiceSettings) -> dict[str, Any]:
     """The Serve config of `twinpool serve`, with a front on every node and each deployment in its place."""
     found = serve_config(wanted)
     found["proxy_location"] = "EveryNode"
-    found["http_options"]["host"] = "0.0.0.0"  # noqa: S104  # each node has an address of its own
+    found["http_options"]["host"] = "0.0.0.0"  # each node has an address of its own
     for deployment in found["applications"][0]["deployments"]:
         if deployment["name"] in (INGRESS, CONTROLLER):
             deployment["ray_actor_options"]["resources"] = {FRONT_NODE: 1}
@@ -105,7 +112,7 @@ def policy_text(name: str, sizes: Mapping[Role, int]) -> str:
     pools = {role.value: {"minReplicas": sizes[role], "maxReplicas": sizes[role]} for role in Role}
     spec = {
         "budget": {"min": BUDGET, "max": BUDGET},
-        "bootstrap": {role.value: SIZES[role] for role in Role},
+        "bootstrap": {role.value: sizes[role] for role in Role},
         "pools": pools,
         "guardrails": {"maxCutShare": 1.0},
     }

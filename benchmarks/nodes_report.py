@@ -13,6 +13,7 @@ from benchmarks.results import Target, markdown_table, number
 
 PLANNED: Final = ("move", "drain", "sigterm", "head_restart")
 CRASHES: Final = ("node_killed", "node_silent")
+RESTORED: Final = ("targets", "policy", "audit")
 FRONT_KILLED: Final = "front_killed"
 TITLES: Final[Mapping[str, str]] = {
     "move": "moves between the pools, across nodes",
@@ -64,7 +65,9 @@ def targets(names: Sequence[str]) -> dict[str, Target]:
         # A replacement is up before a replica goes.
         "drain": {"drain_fewest_serving": (">=", replicas), "drain_node_gone_s": ("<=", DRAIN_S)},
         "sigterm": {"sigterm_fewest_serving": (">=", replicas), "sigterm_node_gone_s": ("<=", DRAIN_S)},
-        "head_restart": {f"head_restart_{what}_restored": ("==", 1.0) for what in ("targets", "policy", "audit")},
+        "head_restart": {
+            f"head_restart_{what}_restored": ("==", 1.0) for what in ("targets", "policy", "audit")
+        },
     }
     for name in names:
         found |= extra.get(name, {})
@@ -132,12 +135,19 @@ def page(outcomes: Sequence[Outcome], front: str) -> str:
 
 METHOD = """What becomes of open streams when nodes move, leave, die or fall silent.
 
-*Cluster*: `ray start --block` five times, each in a network namespace with an address of its own.
-A head without work, a node with two ingresses, the controller and the front ({front}), three nodes with {slots} engine slots.
-{replicas} replicas with the simulated engine take four of the six slots; what is free stands for the node that a cluster would bring.
-*Timings*: longest generation {longest:.0f} s, move delay {delay:.0f} s, Ray's drain {drain:.0f} s, which is their sum and 30 s.
-*Streams*: callers outside the cluster keep interactive and batch answers of 4 to 8 s open through each event and until all is as before.
-A stream is lost when its caller did not get every token and the closing event; it hangs when nothing comes for {silence:.0f} s.
-*Recovery*: from the event until both pools have all replicas that they are meant to, and none on what was hit.
-For the head it is until an edit of the policy that was made while there was no head has moved a replica; for the front until it answers.
+*Cluster*: `ray start --block` five times, each in a network namespace with an address of its own:
+a head without work, a node with two ingresses, the controller and the front ({front}), and three nodes
+with {slots} engine slots.
+{replicas} replicas with the simulated engine take four of the six slots.
+What is free stands for the node that a cluster would bring.
+*Timings*: longest generation {longest:.0f} s, move delay {delay:.0f} s; Ray's drain is their sum and 30 s,
+{drain:.0f} s.
+*Streams*: callers outside the cluster keep interactive and batch answers of 4 to 8 s open, through each event
+and until all is as before.
+A stream is lost when its caller did not get every token and the closing event.
+It hangs when nothing comes for {silence:.0f} s.
+*Recovery*: from the event until both pools have all their replicas, and none of these on what was hit.
+For moves it is the slowest of three.
+For the head it is until an edit of the policy, made while there was no head, has moved a replica; for the
+front until it answers.
 """

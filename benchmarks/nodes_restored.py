@@ -11,7 +11,9 @@ Line = Mapping[str, Any]
 Status = Mapping[str, Any]
 
 
-def restored(before: Status, earlier: Sequence[Line], after: Status, later: Sequence[Line]) -> dict[str, float]:
+def restored(
+    before: Status, earlier: Sequence[Line], after: Status, later: Sequence[Line]
+) -> dict[str, float]:
     """1 for each of targets, policy and audit that was restored, else 0.
 
     `before` and `after` are statuses around one edit of the policy; `earlier` and `later` the audit's lines

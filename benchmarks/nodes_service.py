@@ -18,6 +18,7 @@ from autoscaling.types import Role
 from benchmarks.errors import BenchError
 
 LOOK_LIMIT_S: Final = 5.0
+TAKEN_LIMIT_S: Final = 20.0
 LOOK_EVERY_S: Final = 0.2
 _open = urllib.request.build_opener(urllib.request.ProxyHandler({})).open
 
@@ -39,6 +40,7 @@ class Service:
     def __init__(self, url: str, policy: Path, state: Path) -> None:
         self.url = url
         self._policy = policy
+        self._sha: str | None = None  # of what was written last
         self.audit_file = state / "audit.jsonl"
 
     def status(self) -> Status | None:
@@ -63,7 +65,7 @@ class Service:
         ]
 
     def whole(self, sizes: Mapping[Role, int], without: frozenset[str] = frozenset()) -> bool:
-        """Whether so many replicas serve in each pool, none of them in `without`, and nothing is on its way."""
+        """Whether so many serve in each pool, none of them in `without`, and nothing is on its way."""
         status = self.status()
         if status is None or not status["controller"]["reachable"]:
             return False
@@ -76,12 +78,23 @@ class Service:
                 return False
         return self.serving() == {role.value: size for role, size in sizes.items()}
 
-    def edit(self, text: str) -> str:
-        """Write a policy; returns its hash, by which the status names it."""
+    def edit(self, text: str) -> None:
+        """Write a policy."""
         partial = self._policy.with_suffix(".tmp")
         partial.write_text(text, encoding="utf-8")
         partial.replace(self._policy)
-        return hashlib.sha256(text.encode()).hexdigest()
+        self._sha = hashlib.sha256(text.encode()).hexdigest()
+
+    def check_taken(self) -> None:
+        """Wait until the newest policy acts; raises BenchError with the words of a refusal."""
+
+        def acts() -> bool:
+            policy = (self.status() or {}).get("policy") or {}
+            if policy.get("last_error"):
+                raise BenchError(f"the policy was refused: {policy['last_error']}")
+            return bool(policy.get("sha") == self._sha)
+
+        wait(acts, TAKEN_LIMIT_S, "the policy to act")
 
     def audit(self) -> list[dict[str, Any]]:
         """The controller's audit so far, oldest line first."""

@@ -160,7 +160,9 @@ def test_a_successor_that_goes_on_has_restored_everything() -> None:
         (4, [line(3, 7, "start", **BEGUN)], "audit_restored"),
     ],
 )
-def test_a_successor_that_began_anew_is_found_out(after: int, later: list[dict[str, object]], figure: str) -> None:
+def test_a_successor_that_began_anew_is_found_out(
+    after: int, later: list[dict[str, object]], figure: str
+) -> None:
     """Without targets, from revision 1, or with an audit of its own."""
     assert 0.0 == restored(status(3), [line(1, 7), line(2, 7)], status(after), later)[figure]
 
@@ -173,9 +175,10 @@ def test_the_config_is_the_services_own_but_for_places(tmp_path: Path) -> None:
     found = cluster_config(settings(Places(tmp_path), "198.18.7.11", "haproxy"))
 
     placed = {
-        one["name"]: one["ray_actor_options"].get("resources") for one in found["applications"][0]["deployments"]
+        one["name"]: one["ray_actor_options"].get("resources")
+        for one in found["applications"][0]["deployments"]
     }
-    assert ("EveryNode", "0.0.0.0") == (found["proxy_location"], found["http_options"]["host"])  # noqa: S104
+    assert ("EveryNode", "0.0.0.0") == (found["proxy_location"], found["http_options"]["host"])
     assert {FRONT_NODE: 1} == placed["ingress"] == placed["controller"]
     assert {"engine_slot": 1} == placed["speculative"] == placed["plain"]
 
