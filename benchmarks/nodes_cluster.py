@@ -116,9 +116,9 @@ class Cluster:
                 raise BenchError(f"node {name} does not start:\n{self.log_end(name)}")
             time.sleep(0.2)
 
-    def ended(self, name: str) -> bool:
-        """Whether its `ray start --block` has ended."""
-        return self._running[name].poll() is not None
+    def gone(self, name: str) -> bool:
+        """Whether its raylet has ended; its `ray start --block` stays when Ray itself drained the node."""
+        return not nodes_network.find(self.hosts[name], "raylet/raylet")
 
     def kill(self, name: str) -> None:
         """End every process of a node at once, as a power cut does."""

@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-import psutil
-
 from autoscaling.types import Role
 from benchmarks import nodes_network
 from benchmarks.errors import BenchError
@@ -153,7 +151,7 @@ class Events:
             began = time.monotonic()
             wait(lambda: self._replaced(victim), GONE_LIMIT_S, f"{name}: replicas elsewhere")
             gone.append(time.monotonic() - began)
-            wait(lambda: self._cluster.ended(victim.node), GONE_LIMIT_S, f"{name}: the node to be gone")
+            wait(lambda: self._cluster.gone(victim.node), GONE_LIMIT_S, f"{name}: the node to be gone")
 
         found = self._under(name, acted, lambda: True)
         self._cluster.kill(victim.node)  # what Ray leaves behind
@@ -202,14 +200,7 @@ class Events:
 
     def _kill_process(self, name: str, word: str) -> None:
         """Kill -9 of the processes of a node whose command line has `word`; raises BenchError without one."""
-        found = []
-        for pid in nodes_network.pids(self._cluster.hosts[name]):
-            try:
-                process = psutil.Process(pid)
-                if word in " ".join(process.cmdline()):
-                    found.append(process)
-            except psutil.Error:
-                continue
+        found = nodes_network.find(self._cluster.hosts[name], word)
         if not found:
             raise BenchError(f"no process of {name} has {word} in its command line")
         for process in found:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import psutil
 from filelock import FileLock, Timeout
 
 from benchmarks.errors import BenchError, UnfitError
@@ -113,9 +114,17 @@ class Network:
         _ip("link", "set", host.link, "master", BRIDGE)
 
 
-def pids(host: Host) -> list[int]:
-    """The processes of a host."""
-    return _pids(host.namespace)
+def find(host: Host, word: str) -> list[psutil.Process]:
+    """The living processes of a host whose command line has `word`."""
+    found = []
+    for pid in _pids(host.namespace):
+        try:
+            process = psutil.Process(pid)
+            if word in " ".join(process.cmdline()) and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+        except psutil.Error:
+            continue
+    return found
 
 
 def kill(host: Host) -> None:
