@@ -24,10 +24,10 @@ from benchmarks.nodes_cluster import Cluster, redis_program
 from benchmarks.nodes_events import Events
 from benchmarks.nodes_network import Network
 from benchmarks.nodes_plan import ENGINES, FRONT, HEAD, SIZES, policy_text
-from benchmarks.nodes_report import COLUMNS, TITLES, figures, page, rows, targets
+from benchmarks.nodes_report import SHORT, TITLES, figures, page, short_rows, targets
 from benchmarks.nodes_service import Service, wait
 from benchmarks.path import Progress
-from benchmarks.results import write_results
+from benchmarks.results import RESULTS, write_results
 from benchmarks.showing import show_figures, show_table
 
 MEMORY_NEEDED: Final = 6 << 30
@@ -44,6 +44,7 @@ EXPECTED: Final = {
     "head_restart": 60.0,
     "front_killed": 20.0,
 }
+PARTS: Final = Path("build")  # where results of less than all events are written
 ALL: Final = tuple(TITLES)
 QUICK: Final = ("move", "drain", "node_killed")
 
@@ -55,6 +56,7 @@ class Asked:
     events: tuple[str, ...]
     front: str
     keep: Path | None  # where logs stay
+    results: Path
 
 
 @contextlib.contextmanager
@@ -103,8 +105,8 @@ def bench(asked: Asked, console: Console) -> int:
             outcomes.append(events.run(name))
     found = figures(outcomes)
     wanted = targets(asked.events)
-    written = write_results("nodes", found, wanted, text=page(outcomes, asked.front))
-    show_table(console, "What became of open streams", COLUMNS, rows(outcomes))
+    written = write_results("nodes", found, wanted, text=page(outcomes, asked.front), folder=asked.results)
+    show_table(console, "What became of open streams", SHORT, short_rows(outcomes))
     show_figures(console, wanted, found, wanted, written)
     return written.exit_code
 
@@ -118,7 +120,8 @@ def main() -> int:
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="an empty folder for logs, which stay")
     asked: Any = parser.parse_args()
     events = tuple(asked.event or (QUICK if asked.quick else ALL))
-    return run(lambda console: bench(Asked(events, asked.front, asked.keep), console))
+    results = RESULTS if events == ALL else PARTS
+    return run(lambda console: bench(Asked(events, asked.front, asked.keep, results), console))
 
 
 if __name__ == "__main__":

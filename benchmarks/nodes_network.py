@@ -22,7 +22,7 @@ from filelock import FileLock, Timeout
 
 from benchmarks.errors import BenchError, UnfitError
 
-PREFIX: Final = "twinpool-"  # of the namespaces' names
+PREFIX: Final = "twinpool-"  # of the names of namespaces and cables
 BRIDGE: Final = "twinpool0"
 # Of 198.18.0.0/15, which RFC 2544 sets aside for benchmarks: no real network has it.
 SUBNET: Final = "198.18.7"
@@ -94,7 +94,7 @@ class Network:
     def add(self, name: str) -> Host:
         """A host with the next address."""
         number = 10 + len(self._hosts)
-        host = Host(name, f"{SUBNET}.{number}", f"tp-{number}")
+        host = Host(name, f"{SUBNET}.{number}", f"{PREFIX}{number}")
         self._hosts[name] = host
         _ip("netns", "add", host.namespace)
         _ip("link", "add", host.link, "type", "veth", "peer", "name", "eth0", "netns", host.namespace)
@@ -150,7 +150,11 @@ def _kill(namespace: str) -> None:
 def _remove_all() -> None:
     for path in sorted(NAMESPACES.glob(f"{PREFIX}*")) if NAMESPACES.exists() else ():
         _kill(path.name)
-        _ip("netns", "delete", path.name)  # the cable goes with it
+        _ip("netns", "delete", path.name)
+    for link in sorted(Path("/sys/class/net").glob(f"{PREFIX}*")):
+        # A namespace takes its cables along, but later, when nothing refers to it any more.
+        with contextlib.suppress(BenchError):
+            _ip("link", "delete", link.name)
     if Path(f"/sys/class/net/{BRIDGE}").exists():
         _ip("link", "delete", BRIDGE)
 

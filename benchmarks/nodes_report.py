@@ -40,6 +40,8 @@ COLUMNS: Final = (
     "recovery s",
 )
 
+SHORT: Final = ("event", "in flight", "lost", "told", "hanging", "recovery s")
+
 
 def targets(names: Sequence[str]) -> dict[str, Target]:
     """What must hold of the events that were asked for."""
@@ -115,6 +117,14 @@ def rows(outcomes: Sequence[Outcome]) -> list[list[str]]:
             "-" if one.least_serving is None else str(one.least_serving),
             number(one.recovery_s),
         ]
+        for one in outcomes
+    ]
+
+
+def short_rows(outcomes: Sequence[Outcome]) -> list[list[str]]:
+    """The columns that a terminal has room for."""
+    return [
+        [one.event, *map(str, (one.in_flight, one.lost, one.told, one.hung)), number(one.recovery_s)]
         for one in outcomes
     ]
 
