@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import json
-import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final
+from typing import Final
 
 from benchmarks import nodes_network
 from benchmarks.errors import BenchError
-from benchmarks.nodes_network import OUTSIDE, Host, Network
+from benchmarks.nodes_network import Host, Network
 from benchmarks.nodes_plan import (
     FRONT,
     GCS_PORT,
@@ -30,7 +27,6 @@ from benchmarks.nodes_plan import (
     settings,
 )
 
-REDIS_PORT: Final = 6379
 START_LIMIT_S: Final = 60.0
 ASK_LIMIT_S: Final = 30.0
 STORE_BYTES: Final = 80 << 20  # Ray's object store, of which nothing here makes use
@@ -45,21 +41,21 @@ class RayNode:
 
 
 class Cluster:
-    """Nodes by name; all of them end with it.  `front` is proxy or haproxy."""
+    """Nodes by name; all of them end with it.
 
-    def __init__(self, network: Network, folder: Path, front: str, *, redis: bool) -> None:
+    `front` is proxy or haproxy, `store` the address of the Redis that outlives the head, if there is one.
+    """
+
+    def __init__(self, network: Network, folder: Path, front: str, store: str | None) -> None:
         self.places = Places(folder)
         self.hosts: dict[str, Host] = {name: network.add(name) for name in RESOURCES}
         self.network = network
         self.settings = settings(self.places, self.hosts[FRONT].address, front)
         self._running: dict[str, subprocess.Popen[bytes]] = {}
         self._starts = 0
-        self._redis: subprocess.Popen[bytes] | None = None
-        self._with_redis = redis
+        self.store = store
 
     def __enter__(self) -> Cluster:
-        if self._with_redis:
-            self._start_redis()
         return self
 
     def __exit__(
@@ -67,10 +63,6 @@ class Cluster:
     ) -> None:
         for name in list(self._running):
             self.kill(name)
-        if self._redis is not None:
-            self._redis.terminate()
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._redis.wait(10)
 
     # --- nodes -------------------------------------------------------------------------------------
 
@@ -154,11 +146,6 @@ class Cluster:
         """Where callers find the service."""
         return f"http://{self.hosts[FRONT].address}:{self.settings.port}"
 
-    @property
-    def has_redis(self) -> bool:
-        """Whether the head's store outlives it."""
-        return self._redis is not None
-
     def deploy(self) -> None:
         """Deploy the application; raises BenchError."""
         config = self.places.folder / "serve.json"
@@ -201,41 +188,4 @@ class Cluster:
         return done.stdout
 
     def _environment(self, name: str) -> dict[str, str]:
-        store = f"{OUTSIDE}:{REDIS_PORT}" if self._with_redis else None
-        return node_environment(self.settings, self.places, name, store)
-
-    def _start_redis(self) -> None:
-        program = redis_program()
-        assert program is not None
-        options = {
-            "bind": OUTSIDE,
-            "port": str(REDIS_PORT),
-            "save": "",
-            "appendonly": "no",
-            "protected-mode": "no",
-        }
-        command = [program, *(word for key, value in options.items() for word in (f"--{key}", value))]
-        with (self.places.folder / "redis.log").open("wb") as log:
-            self._redis = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.places.folder
-            )
-        _wait(lambda: _answers(OUTSIDE, REDIS_PORT), 10.0, "Redis to answer")
-
-
-def redis_program() -> str | None:
-    """Where `redis-server` is, None where it is not installed."""
-    return shutil.which("redis-server")
-
-
-def _answers(address: str, port: int) -> bool:
-    with contextlib.suppress(OSError), socket.create_connection((address, port), timeout=1.0):
-        return True
-    return False
-
-
-def _wait(condition: Callable[[], Any], limit_s: float, what: str) -> None:
-    deadline = time.monotonic() + limit_s
-    while not condition():
-        if time.monotonic() > deadline:
-            raise BenchError(f"after {limit_s:.0f} s still waiting for {what}")
-        time.sleep(0.1)
+        return node_environment(self.settings, self.places, name, self.store)

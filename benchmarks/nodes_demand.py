@@ -45,6 +45,11 @@ class Demand:
         for line in self._process.stdout:
             self._looks.append(json.loads(line))
 
+    @property
+    def pending(self) -> int:
+        """Resource requests that find no room, by the newest picture."""
+        return sum(count for _, count in self._looks[-1]["pending"])
+
     def figures(self) -> dict[str, float]:
         """Nodes that came, seconds that demand was pending without a break, and what is pending now."""
         return demand_figures(list(self._looks))

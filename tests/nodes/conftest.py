@@ -11,10 +11,10 @@ import pytest
 
 from benchmarks.errors import UnfitError
 from benchmarks.nodes import running
-from benchmarks.nodes_cluster import redis_program
 from benchmarks.nodes_events import Events
 from benchmarks.nodes_network import check_fit
 from benchmarks.nodes_outcome import Outcome
+from benchmarks.nodes_redis import redis_program
 from benchmarks.nodes_report import figures, targets
 from benchmarks.results import Verdict, judge
 
