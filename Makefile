@@ -39,7 +39,7 @@ BIN := $(VENV)/bin/
 PYTEST := $(BIN)python -m pytest
 PREPARE := prepare-base prepare-cpu prepare-dev
 
-.PHONY: help serve demo install install-simulated check test test-long contract bench-path bench-control bench-mixed bench-goodput bench-engine bench-route bench-workload evaluate clean $(PREPARE)
+.PHONY: help serve demo install install-simulated check test test-long contract bench-path bench-control bench-mixed bench-goodput bench-engine bench-route bench-workload bench-nodes evaluate clean $(PREPARE)
 
 help:
 	@echo 'make serve                   install what is missing, then serve on http://127.0.0.1:$(PORT)'
@@ -70,6 +70,8 @@ help:
 	@echo 'make bench-workload          how much drafts give each class of request, on a running service (ARGS=--url URL);'
 	@echo '                             about 10 min'
 	@echo 'make bench-route             what deciding on one request costs the ingress; about 30 s'
+	@echo 'make bench-nodes             streams while nodes of a Ray cluster move, drain, die and fall silent; needs Linux,'
+	@echo '                             root and redis-server; about 8 min, or 4 with ARGS=--quick'
 	@echo 'make evaluate                policies on simulated fleets of 32 replicas, ours among them: docs/evaluation.md;'
 	@echo '                             about 75 min on two cores, or 5 with ARGS=--quick;'
 	@echo '                             goes on after an interruption with ARGS="--resume build/evaluate.jsonl"'
@@ -141,6 +143,10 @@ bench-workload: prepare-base
 
 bench-route: prepare-base
 	$(BIN)python -m benchmarks.route $(ARGS)
+
+# Its engines are simulated, whatever ENGINE says.
+bench-nodes: prepare-base
+	$(BIN)python -m benchmarks.nodes $(ARGS)
 
 # Its engines, and all of the service, are simulated.
 evaluate: prepare-base

@@ -31,6 +31,7 @@ TARGETS = {
     "bench-engine",
     "bench-route",
     "bench-workload",
+    "bench-nodes",
     "evaluate",
     "clean",
 }
