@@ -96,7 +96,7 @@ def test_a_mounted_config_map_is_left_alone(tmp_path: Path, name: str) -> None:
     with pytest.raises(UnreplaceableError, match="belongs to a mounted ConfigMap") as raised:
         replace(tmp_path / name, NEW)
 
-    assert raised.value.mend.startswith("edit the ConfigMap instead")
+    assert "twinpool policy apply" in raised.value.mend
     assert OLD == file.read_text(encoding="utf-8")
     assert ["..2026_01_01", "..data", "policy.yaml"] == names(tmp_path)
 
