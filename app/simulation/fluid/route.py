@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -41,7 +40,7 @@ class Router:
         self._rules = RoutingRules()
         self._limits: Sequence[Limits] = ()
         self._open = [False, False]
-        self._below = [0.0, 0.0]  # how far the emptiest replica is below the mean, in roots of its sequences
+        self._below: tuple[float, ...] = (0.0, 0.0)  # how far the emptiest replica is below the mean, in roots of its sequences
         self._asks: list[Ask] = []
         self._views = [replica_like(role, role.value) for role in ROLES]
         self._known: Known = {}
@@ -67,8 +66,7 @@ class Router:
             self._asks = [
                 self._ask(flow.tier, flow.workload, prompt_tokens) for _, flow, prompt_tokens in self._kinds
             ]
-        self._below = [below(replicas[role], seen[role]) for role in ROLES]
-        self._known, self._borne = self._found.setdefault(tuple(self._below), ({}, {}))
+        self._look_at(tuple(below(replicas[role], seen[role]) for role in ROLES))
 
     def by_tolerance(self, kinds: Sequence[int], levels: Sequence[Level]) -> list[list[int]]:
         """The kinds first that bear most more sequences where they go now; equals of a tier together.
@@ -170,9 +168,20 @@ class Router:
         return self._borne[kind, place]
 
     def _refused(self, kind: int, place: int) -> float:
-        """The sequences at which a single replica is refused to guests of a kind."""
-        most = self._most(kind, place)
-        return max(0.0, most - self._below[place] * math.sqrt(most))
+        """The sequences at which a single replica is refused to guests of a kind: as if all had as many.
+
+        Of what refuses them its sequences are less than the mean's, and its room is not.
+        """
+        pools = self._below
+        self._look_at((0.0, 0.0))
+        most = float(self._most(kind, place))
+        self._look_at(pools)
+        return most
+
+    def _look_at(self, below: tuple[float, ...]) -> None:
+        """Ask about pools whose emptiest replicas are so far below the mean."""
+        self._below = below
+        self._known, self._borne = self._found.setdefault(below, ({}, {}))
 
     def _moved(self, kind: int, loads: tuple[int, int], place: int, load: int) -> int | None:
         """The choice with another load in one of the pools."""

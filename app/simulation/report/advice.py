@@ -91,7 +91,7 @@ def _of_size(subject: Subject, scores: Scores) -> Iterator[str]:
         yield (
             f"Fewer accelerators may do: in 99 of 100 intervals no more than {percent(most)} of what all "
             "replicas serve inside their limits was asked for, and objectives were kept by far; smaller "
-            "sizes, tried one by one, show how far that goes."
+            "sizes, several at once with --replicas, show how far that goes."
         )
 
 

@@ -14,6 +14,7 @@ FEW = 100  # requests of a tier below which one of them is more than a hundredth
 NEAR = 0.05  # of attainment; as near as both models come to each other
 NEAR_TOKENS = 0.10  # of recorded tokens
 SAME = 0.90  # of recorded decisions that a policy makes again: the one that was in force, or as good as it
+CHANCE = 0.01  # a smaller difference may as well be none, in attainment or in tokens
 OTHER_SPEED = 1.5  # times the recorded time per token: other engines than those of the profile
 
 
@@ -97,7 +98,8 @@ def _verdict(judged: list[Side], tiers: list[Side], same: float | None) -> tuple
             "objective "
             f"has {FEW} requests; record for longer."
         )
-    measured = f"{_points(max(gaps))} of attainment and {percent(off)} of a tier's answer tokens"
+    gap = max(gaps)
+    measured = f"{_points(max(gap, CHANCE))} of attainment and {percent(max(off, CHANCE))} of a tier's answer tokens"
     if same is None or same < SAME:
         known = "is not known" if same is None else f"is {percent(same)}"
         return None, (
@@ -107,7 +109,7 @@ def _verdict(judged: list[Side], tiers: list[Side], same: float | None) -> tuple
             "in "
             "force to see how far the simulation may be trusted."
         )
-    if max(gaps) <= NEAR and off <= NEAR_TOKENS:
+    if gap <= NEAR and off <= NEAR_TOKENS:
         return True, (
             f"The simulation may be trusted where it shows larger differences than {measured}: so near it "
             "comes "

@@ -183,6 +183,8 @@ def _draw_trade(subject: Subject, tier: Tier, figure: Figure) -> None:
                     linestyle="none",
                     marker=marker(at + at // 7),
                     markersize=9,
+                    markerfacecolor="none",  # points that lie on each other are both seen
+                    markeredgewidth=2,
                     color=colour(at),
                     label=name(one),
                 )

@@ -54,6 +54,11 @@ def test_what_comes_near_may_be_trusted() -> None:
     ) == near.sentences
 
 
+def test_differences_that_chance_makes_are_never_trusted() -> None:
+    """A record that is met to the last request is met by luck too."""
+    assert "larger differences than 1.0 points of attainment and 1.0 % of" in found().sentences[0]
+
+
 @pytest.mark.parametrize("simulated", [tier(in_time=900), tier(tokens=30_000)])
 def test_what_is_far_off_may_not(simulated: TierScore) -> None:
     """By attainment or by tokens; with what to do."""

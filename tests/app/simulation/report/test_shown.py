@@ -155,6 +155,13 @@ def test_a_tier_without_objectives_is_never_in_time() -> None:
     assert "attainment.svg" not in svg_files(subject(promises={}))
 
 
+def test_axes_begin_at_nothing() -> None:
+    """A difference looks as large as it is: policies as points, time per token, demand and replicas."""
+    for name, text in svg_files(two()).items():
+        ticks = re.findall(r">([\d.]+)</text>", text)
+        assert ticks.count("0") + ticks.count("0.0") >= 2, name
+
+
 def test_one_policy_alone_is_compared_with_nobody() -> None:
     """So there is no plot of all, and no heading above its pools."""
     assert "trade.svg" not in svg_files(subject())
