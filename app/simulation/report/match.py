@@ -99,7 +99,9 @@ def _verdict(judged: list[Side], tiers: list[Side], same: float | None) -> tuple
             f"has {FEW} requests; record for longer."
         )
     gap = max(gaps)
-    measured = f"{_points(max(gap, CHANCE))} of attainment and {percent(max(off, CHANCE))} of a tier's answer tokens"
+    measured = (
+        f"{_points(max(gap, CHANCE))} of attainment and {percent(max(off, CHANCE))} of a tier's answer tokens"
+    )
     if same is None or same < SAME:
         known = "is not known" if same is None else f"is {percent(same)}"
         return None, (

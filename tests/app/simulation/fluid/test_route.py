@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from app.routing.ask import Ask
 from app.routing.predict import predict
 from app.simulation.fluid.level import Level
@@ -10,6 +12,7 @@ from app.simulation.fluid.route import Router
 from app.simulation.replica import Limits
 from autoscaling.routing_rules import RoutingRules, TierRules
 from autoscaling.types import Role, Tier
+from tests.app.routing.worlds import MEASURED as FAST
 from tests.app.simulation.services import ENGINES, profile_of, steady, together
 
 LOAD = load_of(together(steady(Tier.INTERACTIVE, 1, 5), steady(Tier.BATCH, 1, 5)))
@@ -113,6 +116,15 @@ def test_equals_of_a_tier_go_together() -> None:
 def test_whoever_stays_at_home_is_no_guest() -> None:
     """Room for 8 where these requests belong: none of the others spills."""
     assert (8.0, 0.0) == router().fill(INTERACTIVE, 10.0, levels(), at_home=True)
+
+
+def test_guests_find_the_room_of_single_replicas() -> None:
+    """Beside a reserve of 2 six of eight places are theirs at each, however far apart many replicas are."""
+    many = dict.fromkeys(Role, 24)
+    there = levels(plain=64.0, replicas=24)
+    taken, _ = router(FAST, many).fill(BATCH, 1000.0, there)
+
+    assert 24 * 6 == pytest.approx(taken)
 
 
 def test_who_bears_fuller_replicas_comes_first() -> None:
