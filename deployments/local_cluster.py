@@ -46,6 +46,8 @@ def ray_environment(settings: ServiceSettings) -> dict[str, str]:
         "RAY_process_group_cleanup_enabled": "1",
         # A wedged replica cannot drain; waiting for it would hold its slot for the longest generation.
         "RAY_SERVE_FORCE_STOP_UNHEALTHY_REPLICAS": "1",
+        # A front is replaced after three failed checks; at Ray's 10 s nobody is served for half a minute.
+        "RAY_SERVE_PROXY_HEALTH_CHECK_PERIOD_S": "2",
         "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
     }
     if settings.front == "haproxy":
