@@ -10,6 +10,7 @@ import typer
 from app.cli.bench import bench
 from app.cli.demo import demo
 from app.cli.hold import hold, release
+from app.cli.k8s import k8s
 from app.cli.output import OK
 from app.cli.override import override
 from app.cli.policy import policy
@@ -47,6 +48,7 @@ for command in (serve, demo, bench, simulate, replay, status, why, hold, release
     cli.command()(command)
 cli.add_typer(override, name="override")
 cli.add_typer(policy, name="policy")
+cli.add_typer(k8s, name="k8s")
 
 
 def main() -> None:
