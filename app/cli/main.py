@@ -11,6 +11,7 @@ from app.cli.__main__ import main
 from app.cli.bench import bench
 from app.cli.demo import demo
 from app.cli.hold import hold, release
+from app.cli.k8s import k8s
 from app.cli.output import OK
 from app.cli.override import override
 from app.cli.policy import policy
@@ -48,6 +49,7 @@ for command in (serve, demo, bench, simulate, replay, status, why, hold, release
     cli.command()(command)
 cli.add_typer(override, name="override")
 cli.add_typer(policy, name="policy")
+cli.add_typer(k8s, name="k8s")
 
 
 if __name__ == "__main__":

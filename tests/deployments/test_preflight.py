@@ -263,8 +263,8 @@ def test_what_is_prepared_needs_no_room() -> None:
             replace(INSTALL_TESTS, have="cpu"),
             True,
             [
-                "to fetch: 21 packages into /home/ann/twinpool/.venv: about 30 MB to download, "
-                "0.1 GB on disk, about 1 min on a fast network"
+                "to fetch: 23 packages into /home/ann/twinpool/.venv: about 50 MB to download, "
+                "0.2 GB on disk, about 1 min on a fast network"
             ],
         ),
         (

@@ -1,0 +1,180 @@
+"""`twinpool k8s lint`: overlays and rendered files against every rule, without a cluster."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from app.cli import problem_lines
+from app.cli.k8s_render import OVERLAYS, CannotRender, folder_of, rendered
+from app.cli.output import CANNOT_TELL, FINDING, OK, choose, fail, print_json, printable
+from app.k8s.documents import Unreadable, read
+from app.k8s.lint import Finding, Report
+from app.k8s.lint import lint as lint_objects
+from app.k8s.rules import Rule
+from app.k8s.schemas import CannotCheck, Schemas
+from app.k8s.sources import tree
+from autoscaling.policy_problem import Problem
+
+FORMS = ("text", "json", "github")
+
+
+@dataclass(frozen=True, slots=True)
+class _Checked:
+    """One overlay or file: its report, or why there is none."""
+
+    name: str
+    report: Report | None
+    unreadable: str = ""
+    mend: str = ""
+
+    @property
+    def code(self) -> int:
+        """Its part of the exit code."""
+        if self.report is None:
+            return CANNOT_TELL
+        return FINDING if self.report.findings else OK
+
+
+def lint(
+    targets: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[OVERLAY|FILE]...",
+            help="Kustomize folders, their names below k8s/overlays, rendered files, or - for standard "
+            "input; every overlay without any.",
+        ),
+    ] = None,
+    form: Annotated[
+        str, typer.Option("--format", "-o", help="text, json, or github (annotations of a review).")
+    ] = "text",
+    crds: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder with KubeRay's CustomResourceDefinitions, to check Ray's objects by them too."
+        ),
+    ] = None,
+) -> None:
+    """Check manifests by every rule and show each finding with its file and field; no cluster is needed.
+
+    The rules and their reasons are listed in docs/manifest-rules.md.
+    Exit codes: 0 nothing was found, 1 a finding, 2 something cannot be read or checked.
+    """
+    choose(form, as_json=False, words=FORMS)
+    try:
+        schemas = Schemas.load(None if crds is None else crd_texts(crds))
+        checked = [_checked(target, schemas) for target in targets or _overlays()]
+    except CannotCheck as error:
+        fail(str(error), error.mend)
+    if form == "json":
+        print_json([_json(item) for item in checked])
+    else:
+        for item in checked:
+            print("\n".join(_github(item) if form == "github" else _text(item)))
+    raise typer.Exit(max((item.code for item in checked), default=OK))
+
+
+def crd_texts(folder: Path) -> list[str]:
+    """The texts of the definitions in a folder; raises CannotCheck."""
+    found = [path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.yaml"))]
+    if not found:
+        raise CannotCheck(f"--crds {folder}: no *.yaml there", "name the folder with ray.io_rayservices.yaml")
+    return found
+
+
+def _overlays() -> list[Path]:
+    found = sorted(path.parent for path in OVERLAYS.glob("*/kustomization.yaml"))
+    if not found:
+        fail(f"there is no overlay below {OVERLAYS}", "name an overlay, or run this where k8s/ lies")
+    return found
+
+
+def _checked(target: Path, schemas: Schemas) -> _Checked:
+    """Render, read and check one target."""
+    name = str(target)
+    try:
+        if name == "-":
+            return _Checked(name, lint_objects(read(sys.stdin.read(), name), None, schemas, name))
+        if target.is_file():
+            text = target.read_text(encoding="utf-8")
+            return _Checked(name, lint_objects(read(text, name), None, schemas, name))
+        folder = folder_of(target)
+        found = tree(folder, _read)
+        # What kustomize refuses to render may have its reason in the sources, which are judged then alone.
+        documents = [] if found.broken else read(rendered(folder), str(folder))
+        return _Checked(str(folder), lint_objects(documents, found, schemas, str(folder)))
+    except Unreadable as error:
+        finding = Finding(name, error.line, "", Rule.YAML, error.message)
+        return _Checked(name, Report((finding,), (), 0))
+    except CannotRender as error:
+        return _Checked(name, None, str(error), error.mend)
+    except (OSError, UnicodeDecodeError) as error:
+        return _Checked(
+            name, None, f"{name}: {getattr(error, 'strerror', None) or error}", "name a file of YAML"
+        )
+
+
+def _read(file: Path) -> str | None:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def _text(item: _Checked) -> list[str]:
+    report = item.report
+    if report is None:
+        return [printable(f"{item.unreadable}: {item.mend}")]
+    lines = [_line(finding) for finding in report.findings]
+    if not lines:
+        lines.append(f"{printable(item.name)}: ok, {report.objects} objects, {len(Rule)} rules")
+    return lines + [printable(f"note: {note}") for note in report.notes]
+
+
+def _line(finding: Finding) -> str:
+    place = f"{finding.file}:{finding.line}" if finding.line else finding.file
+    field = f"{finding.field}: " if finding.field else ""
+    return printable(f"{place}: {field}{finding.message} [{finding.rule}]")
+
+
+def _github(item: _Checked) -> list[str]:
+    report = item.report
+    if report is None:
+        return [problem_lines.file_annotation(item.name, item.unreadable)]
+    lines = []
+    for finding in report.findings:
+        words = f"{finding.message} [{finding.rule}]"
+        problem = Problem(max(finding.line, 1), 1, finding.field, words)
+        lines.append(problem_lines.annotation(finding.file, problem, "error"))
+    return lines or [f"{printable(item.name)}: ok"]
+
+
+def _json(item: _Checked) -> dict[str, Any]:
+    report = item.report
+    found: dict[str, Any] = {
+        "name": item.name,
+        "ok": None,
+        "unreadable": item.unreadable or None,
+        "findings": [],
+        "notes": [],
+    }
+    if report is None:
+        return found
+    return found | {
+        "ok": not report.findings,
+        "findings": [
+            {
+                "file": finding.file,
+                "line": finding.line or None,
+                "field": finding.field,
+                "rule": finding.rule.value,
+                "message": finding.message,
+            }
+            for finding in report.findings
+        ],
+        "notes": list(report.notes),
+    }

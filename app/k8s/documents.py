@@ -1,0 +1,187 @@
+"""Objects out of YAML, paths into them, and what a rule has found there; no IO."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+from app.k8s.rules import Rule
+from autoscaling.policy_problem import Path, Problem
+
+# libyaml where it is there: a rendered overlay has two thousand lines.
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_QUANTITY = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei|e\d+|E\d+)?")
+_SCALES = {"": 1.0, "m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}
+_SCALES |= {f"{letter}i": 1024.0**power for power, letter in enumerate("KMGTPE", 1)}
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One object: where it was read, and what it says."""
+
+    data: Mapping[str, Any]
+    file: str  # as the reader called it
+    place: int = 0  # its number in that file, from 0
+    lines: Mapping[Path, int] = field(default_factory=dict, hash=False, compare=False)
+
+    @property
+    def kind(self) -> str:
+        """Its kind; empty when it has none."""
+        return str(self.data.get("kind") or "")
+
+    @property
+    def name(self) -> str:
+        """Its name; empty when it has none."""
+        return str(mapping(self.data.get("metadata")).get("name") or "")
+
+    @property
+    def label(self) -> str:
+        """How people call it."""
+        return f"{self.kind}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A finding of one rule in one object, before its source file is looked up.
+
+    `inner` leads on inside a Serve config that stands at `path` as a text, and `problem` is one of a policy
+    that stands there.
+    """
+
+    rule: Rule
+    document: Document
+    path: Path
+    message: str
+    inner: Path = ()
+    problem: Problem | None = None
+
+
+class Unreadable(Exception):  # noqa: N818  # an outcome with a place
+    """A text that is no YAML; `line` counts from 1."""
+
+    def __init__(self, line: int, message: str) -> None:
+        super().__init__(f"line {line}: {message}")
+        self.line = line
+        self.message = message
+
+
+def read(text: str, file: str) -> list[Document]:
+    """Every object of a text of one or more YAML documents; raises Unreadable."""
+    found = []
+    with _located():
+        for place, node in enumerate(yaml.compose_all(text, Loader=_LOADER)):
+            data, lines = _value(node)
+            if data is None:
+                continue
+            if not isinstance(data, dict):
+                raise Unreadable(lines[()], "an object is a mapping with apiVersion, kind and metadata")
+            found.append(Document(data, file, place, lines))
+    return found
+
+
+def read_any(text: str) -> Any:
+    """One YAML document as plain data, whatever it is; raises Unreadable."""
+    return value_and_lines(text)[0]
+
+
+def value_and_lines(text: str) -> tuple[Any, Mapping[Path, int]]:
+    """One YAML document as plain data, with the line of each place in it; raises Unreadable."""
+    with _located():
+        return _value(yaml.compose(text, Loader=_LOADER))
+
+
+@contextmanager
+def _located() -> Iterator[None]:
+    try:
+        yield
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        raise Unreadable(mark.line + 1 if mark else 1, str(error.problem or error.context)) from None
+    except (yaml.YAMLError, ValueError) as error:
+        raise Unreadable(1, str(error).replace("\n", " ")) from None
+
+
+def _value(node: yaml.Node | None) -> tuple[Any, dict[Path, int]]:
+    lines: dict[Path, int] = {}
+    if node is None:
+        return None, lines
+    _positions(node, (), lines)
+    return yaml.constructor.SafeConstructor().construct_document(node), lines
+
+
+def _positions(node: yaml.Node, path: Path, lines: dict[Path, int]) -> None:
+    """The line of each key and entry; raises Unreadable for a key that stands twice."""
+    lines.setdefault(path, node.start_mark.line + 1)
+    if isinstance(node, yaml.MappingNode):
+        seen = set()
+        for key, value in node.value:
+            name = str(key.value)
+            if name in seen and name != "<<":
+                raise Unreadable(key.start_mark.line + 1, f"the key {name} stands twice")
+            seen.add(name)
+            lines[*path, name] = key.start_mark.line + 1
+            _positions(value, (*path, name), lines)
+    elif isinstance(node, yaml.SequenceNode):
+        for index, value in enumerate(node.value):
+            _positions(value, (*path, index), lines)
+
+
+def line_of(lines: Mapping[Path, int], path: Path) -> int:
+    """The line of a place, or of the nearest one above it that the text has."""
+    for length in range(len(path), -1, -1):
+        if path[:length] in lines:
+            return lines[path[:length]]
+    return 1
+
+
+def mapping(value: Any) -> Mapping[str, Any]:
+    """`value` where a mapping is expected; an empty one for anything else, which a schema rule reports."""
+    return value if isinstance(value, dict) else {}
+
+
+def entries(value: Any) -> list[Any]:
+    """`value` where a list is expected; an empty one for anything else."""
+    return value if isinstance(value, list) else []
+
+
+def at(data: Any, *path: str | int) -> Any:
+    """What stands at a path; None where there is nothing."""
+    for part in path:
+        if isinstance(part, int):
+            items = entries(data)
+            data = items[part] if part < len(items) else None
+        else:
+            data = mapping(data).get(part)
+    return data
+
+
+def whole(value: Any) -> int | None:
+    """A whole number, also one in quotes; None for anything else."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int):
+        return value
+    if isinstance(value, str) and re.fullmatch(r"\d{1,9}", value):
+        return int(value)
+    return None
+
+
+def quantity(value: Any) -> float | None:
+    """A quantity of Kubernetes as a number; None when it is none."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    matched = _QUANTITY.fullmatch(value) if isinstance(value, str) else None
+    if matched is None:
+        return None
+    number, unit = float(matched[1]), matched[2] or ""
+    return number * (_SCALES[unit] if unit in _SCALES else 10.0 ** int(unit[1:]))
+
+
+def pairs(value: Any) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """The mappings of a list with their places."""
+    return ((index, entry) for index, entry in enumerate(entries(value)) if isinstance(entry, dict))

@@ -1,0 +1,118 @@
+"""Rules about times that must nest, from L, the longest generation, and D, the delay of a move."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from app.k8s.documents import Document, Found, at, mapping, whole
+from app.k8s.fleet import MODELS, SERVE, Deployed, Fleet
+from app.k8s.rules import Rule
+from autoscaling.policy_problem import Path
+from autoscaling.types import Role
+from deployments.config import INGRESS, IngressSettings, PoolSettings
+from deployments.local_cluster import HAPROXY_MARGIN_S
+from deployments.local_config import INGRESS_EXTRA_S, STOP_MARGIN_S
+
+LONGEST = "longest-generation-seconds"
+DELAY = "move-delay-seconds"
+DRAIN_ENV = "RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S"
+HARD_STOP_ENV = "RAY_SERVE_HAPROXY_HARD_STOP_AFTER_S"
+HAPROXY_ENV = "RAY_SERVE_ENABLE_HA_PROXY"
+MARGIN_S = 30  # of Ray's drain, and of the pod's grace above it
+DEFAULT_HARD_STOP_S = 120
+DEFAULT_GRACE_S = 30
+DEFAULT_DELETION_S = 60
+
+
+def of_timings(fleet: Fleet, documents: list[Document]) -> Iterator[Found]:
+    """All findings about times."""
+    longest, delay = (whole(fleet.annotation(name)) for name in (LONGEST, DELAY))
+    for name, value in ((LONGEST, longest), (DELAY, delay)):
+        if value is None:
+            path: Path = ("metadata", "annotations", f"twinpool.dev/{name}")
+            yield Found(Rule.TIMINGS, fleet.document, path, "is no whole number of seconds: state it once")
+    if longest is None or delay is None:
+        return
+    for deployed in fleet.deployments:
+        yield from _serve(fleet, deployed, longest)
+    yield from _pods(fleet, longest, delay)
+    yield from _profile(fleet, documents, delay)
+
+
+def _serve(fleet: Fleet, deployed: Deployed, longest: int) -> Iterator[Found]:
+    match deployed.settings:
+        case PoolSettings() as settings:
+            margin = STOP_MARGIN_S
+        case IngressSettings() as settings:
+            margin = INGRESS_EXTRA_S
+        case _:
+            return
+    if settings.longest_generation_s != longest:
+        words = f"longest_generation_s is {settings.longest_generation_s:g}, L is {longest}"
+        inner = (*deployed.env_path, MODELS[deployed.name][0])
+        yield Found(Rule.TIMINGS, fleet.document, SERVE, words, inner)
+    inner = (*deployed.path, "graceful_shutdown_timeout_s")
+    said = deployed.data.get("graceful_shutdown_timeout_s")
+    if not isinstance(said, int | float) or said < longest + margin:
+        words = (
+            f"is {said}: Serve would end open streams by force before L + {margin:g} = {longest + margin:g}"
+        )
+        yield Found(Rule.TIMINGS, fleet.document, SERVE, words, inner)
+
+
+def _pods(fleet: Fleet, longest: int, delay: int) -> Iterator[Found]:
+    deletion = whole(at(fleet.document.data, "spec", "rayClusterDeletionDelaySeconds"))
+    shutdown = max(
+        (_shutdown(fleet, name) for name in (INGRESS, *(role.value for role in Role))), default=0.0
+    )
+    drains = max(longest + delay + MARGIN_S, shutdown)
+    for group in fleet.groups:
+        text, path = group.env(DRAIN_ENV)
+        drain = whole(text)
+        if drain is None or drain < drains:
+            words = (
+                f"{DRAIN_ENV} is {text}: at least L + D + {MARGIN_S} = {longest + delay + MARGIN_S}, and "
+                f"Serve's longest shutdown, {shutdown:g}"
+            )
+            yield Found(Rule.TIMINGS, fleet.document, path, words)
+        grace_path = (*group.pod_path, "terminationGracePeriodSeconds")
+        grace = whole(group.pod.get("terminationGracePeriodSeconds"))
+        if drain is not None and (grace if grace is not None else DEFAULT_GRACE_S) < drain + MARGIN_S:
+            words = f"is {grace}: at least Ray's drain + {MARGIN_S} = {drain + MARGIN_S}"
+            yield Found(Rule.TIMINGS, fleet.document, grace_path, words)
+        if grace is not None and (deletion if deletion is not None else DEFAULT_DELETION_S) < grace:
+            words = f"is {deletion}: at least the pods' grace of {grace} ({group.name})"
+            path = ("spec", "rayClusterDeletionDelaySeconds")
+            yield Found(Rule.TIMINGS, fleet.document, path, words)
+        if group.env(HAPROXY_ENV)[0] == "1":
+            text, path = group.env(HARD_STOP_ENV)
+            stop = whole(text)
+            least = int(longest + HAPROXY_MARGIN_S)
+            if (stop if stop is not None else DEFAULT_HARD_STOP_S) < least:
+                words = f"{HARD_STOP_ENV} is {text}: at least L + {HAPROXY_MARGIN_S:g} = {least}"
+                yield Found(Rule.TIMINGS, fleet.document, path, words)
+
+
+def _shutdown(fleet: Fleet, name: str) -> float:
+    deployed = fleet.deployment(name)
+    said: Any = None if deployed is None else deployed.data.get("graceful_shutdown_timeout_s")
+    return float(said) if isinstance(said, int | float) else 0.0
+
+
+def _profile(fleet: Fleet, documents: list[Document], delay: int) -> Iterator[Found]:
+    """D against what a profile among the ConfigMaps has measured; a move is a stop and a start."""
+    for document in documents:
+        if document.kind != "ConfigMap" or document.name != "twinpool-profile":
+            continue
+        for text in mapping(document.data.get("data")).values():
+            try:
+                moved = mapping(mapping(json.loads(str(text))).get("moveSeconds"))
+            except ValueError:
+                continue
+            seconds = sum(value for value in moved.values() if isinstance(value, int | float))
+            if seconds > delay:
+                path: Path = ("metadata", "annotations", f"twinpool.dev/{DELAY}")
+                words = f"is {delay}; the profile has measured {seconds:g} s for a stop and a start"
+                yield Found(Rule.TIMINGS, fleet.document, path, words)
