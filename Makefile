@@ -71,7 +71,7 @@ help:
 	@echo '                             about 10 min'
 	@echo 'make bench-route             what deciding on one request costs the ingress; about 30 s'
 	@echo 'make bench-nodes             streams while nodes of a Ray cluster move, drain, die and fall silent; needs Linux,'
-	@echo '                             root and redis-server; about 8 min, or 4 with ARGS=--quick'
+	@echo '                             root and redis-server; about 7 min, or 4 with ARGS=--quick'
 	@echo 'make evaluate                policies on simulated fleets of 32 replicas, ours among them: docs/evaluation.md;'
 	@echo '                             about 75 min on two cores, or 5 with ARGS=--quick;'
 	@echo '                             goes on after an interruption with ARGS="--resume build/evaluate.jsonl"'

@@ -16,7 +16,9 @@ def look(gcs: str) -> dict[str, Any]:
 
     found = get_cluster_status(gcs)
     demands = found.resource_demands.ray_task_actor_demand
-    pending = [[bundle.bundle, bundle.count] for demand in demands for bundle in demand.bundles_by_count]
+    pending = [
+        [dict(bundle.bundle), bundle.count] for demand in demands for bundle in demand.bundles_by_count
+    ]
     return {
         "at": time.monotonic(),
         "nodes": [

@@ -39,6 +39,10 @@ class Demand:
             self._process.wait(10)
         self._thread.join(10)
 
+    def _check_living(self) -> None:
+        if self._process is None or self._process.poll() is not None:
+            raise BenchError("what looks at Ray's picture of the cluster has ended by itself")
+
     def _work(self) -> None:
         assert self._process is not None
         assert self._process.stdout is not None
@@ -47,11 +51,16 @@ class Demand:
 
     @property
     def pending(self) -> int:
-        """Resource requests that find no room, by the newest picture."""
+        """Resource requests that find no room, by the newest picture; raises BenchError for an old one."""
+        self._check_living()
         return sum(count for _, count in self._looks[-1]["pending"])
 
     def figures(self) -> dict[str, float]:
-        """Nodes that came, seconds that demand was pending without a break, and what is pending now."""
+        """Nodes that came, seconds that demand was pending without a break, and what is pending now.
+
+        Raises BenchError when Ray's picture was not seen to the end.
+        """
+        self._check_living()
         return demand_figures(list(self._looks))
 
 
