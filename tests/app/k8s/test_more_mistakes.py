@@ -1,4 +1,4 @@
-"""The rules beyond the twenty mistakes: each finds what it is for."""
+"""The rules beyond the twenty mistakes: each finds what it is for; long, since each renders an overlay."""
 
 from __future__ import annotations
 
@@ -463,6 +463,7 @@ MISTAKES = [
 
 
 @needs_kubectl
+@pytest.mark.long
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.name)
 def test_a_mistake_is_found_in_its_place(mistake: Mistake, tmp_path: Path) -> None:
     """One of the findings has the rule, the file, the field and the words; each has a line of that file."""
