@@ -16,6 +16,7 @@ from app.k8s.timing_rules import HAPROXY_ENV
 from autoscaling.policy_problem import Path
 
 UPGRADE: Path = ("spec", "upgradeStrategy", "type")
+UPGRADE_OPTIONS: Path = ("spec", "upgradeStrategy", "clusterUpgradeOptions")
 NEW_CLUSTER = "NewCluster"
 INCREMENTAL = "NewClusterWithIncrementalUpgrade"
 NO_UPGRADE = "None"
@@ -93,12 +94,11 @@ def _upgrade(fleet: Fleet) -> Iterator[Found]:
         yield Found(Rule.UPGRADE, fleet.document, UPGRADE, words)
     if kind != INCREMENTAL:
         return
-    path: Path = ("spec", "upgradeStrategy", "clusterUpgradeOptions")
-    options = mapping(at(fleet.document.data, *path))
+    options = mapping(at(fleet.document.data, *UPGRADE_OPTIONS))
     step, surge = whole(options.get("stepSizePercent")), _surge(options)
     if step is None or step > surge:
         words = f"is {step}, above maxSurgePercent {surge}"
-        yield Found(Rule.UPGRADE, fleet.document, (*path, "stepSizePercent"), words)
+        yield Found(Rule.UPGRADE, fleet.document, (*UPGRADE_OPTIONS, "stepSizePercent"), words)
     if not fleet.autoscaled:
         words = "an incremental upgrade needs Ray's autoscaler: true"
         yield Found(Rule.UPGRADE, fleet.document, (*CLUSTER, "enableInTreeAutoscaling"), words)
@@ -113,16 +113,13 @@ def demand(fleet: Fleet) -> tuple[int, int]:
     """Accelerators of one cluster, and the most that an upgrade takes at once."""
     one = sum(group.most * group.accelerators for group in fleet.groups)
     least = sum(group.least * group.accelerators for group in fleet.groups)
-    match at(fleet.document.data, *UPGRADE):
-        case "None":
-            return one, one
-        case "NewClusterWithIncrementalUpgrade":
-            surge = _surge(
-                mapping(at(fleet.document.data, "spec", "upgradeStrategy", "clusterUpgradeOptions"))
-            )
-            return one, one + max(math.ceil(one * surge / 100), least)
-        case _:
-            return one, 2 * one
+    kind = at(fleet.document.data, *UPGRADE)
+    if kind == NO_UPGRADE:
+        return one, one
+    if kind == INCREMENTAL:
+        surge = _surge(mapping(at(fleet.document.data, *UPGRADE_OPTIONS)))
+        return one, one + max(math.ceil(one * surge / 100), least)
+    return one, 2 * one
 
 
 def _demand(fleet: Fleet, documents: list[Document]) -> Iterator[Found]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -185,3 +186,9 @@ def quantity(value: Any) -> float | None:
 def pairs(value: Any) -> Iterator[tuple[int, Mapping[str, Any]]]:
     """The mappings of a list with their places."""
     return ((index, entry) for index, entry in enumerate(entries(value)) if isinstance(entry, dict))
+
+
+def meant(word: str, known: Iterable[str]) -> str:
+    """The end of a message about an unknown word: the one that is meant, where one is near."""
+    near = difflib.get_close_matches(word, list(known), 1)
+    return f": {near[0]} is meant?" if near else ""

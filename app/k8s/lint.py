@@ -48,13 +48,14 @@ def lint(documents: list[Document], tree: Tree | None, schemas: Schemas, name: s
     """Every rule over the objects called `name`; `tree` is what they were rendered from."""
     kept = [document for document in documents if not _local(document)]
     found = [*_objects(kept, schemas)]
-    for fleet in fleets(kept):
+    services = fleets(kept)
+    for fleet in services:
         found += _fleet(fleet, kept, schemas)
     located = list(of_sources(tree, ray_config_maps(kept))) if tree is not None else []
     if tree is None:
         located += [item for document in kept for item in secret_data(document)]
     findings = {_finding(item, tree, name) for item in found} | set(map(_of_source, located))
-    if not fleets(kept):
+    if not services:
         notes = ["there is no RayService: only single objects were checked"]
     else:
         notes = placeholders(kept)

@@ -86,10 +86,9 @@ def _routes(document: Document, fleet: Fleet, port: int) -> Iterator[Found]:
 def _monitors(document: Document, fleet: Fleet) -> Iterator[Found]:
     if document.kind != "PodMonitor":
         return
-    selected = _selected(fleet, mapping(at(document.data, "spec", "selector")))
-    known = {name for group in selected for name in group.ports()}
+    known = _known_ports(fleet, at(document.data, "spec", "selector"))
     for index, endpoint in pairs(at(document.data, "spec", "podMetricsEndpoints")):
-        if selected and str(endpoint.get("port")) not in known:
+        if known is not None and str(endpoint.get("port")) not in known:
             where = ("spec", "podMetricsEndpoints", index, "port")
             yield Found(Rule.PORTS, document, where, f"no selected pod has a port {endpoint.get('port')!r}")
 
@@ -106,15 +105,20 @@ def _selected(fleet: Fleet, selector: Mapping[str, Any]) -> list[Group]:
     ]
 
 
+def _known_ports(fleet: Fleet, selector: Any) -> set[str] | None:
+    """Names of the ports of the pods that a selector takes; None when it takes none of ours."""
+    selected = _selected(fleet, mapping(selector))
+    return {name for group in selected for name in group.ports()} if selected else None
+
+
 def _named_in_policies(document: Document, fleet: Fleet) -> Iterator[Found]:
     if document.kind != "NetworkPolicy":
         return
-    selected = _selected(fleet, mapping(at(document.data, "spec", "podSelector")))
-    known = {name for group in selected for name in group.ports()}
+    known = _known_ports(fleet, at(document.data, "spec", "podSelector"))
     for rule, said in pairs(at(document.data, "spec", "ingress")):
         for index, port in pairs(said.get("ports")):
             name = port.get("port")
-            if selected and isinstance(name, str) and name not in known:
+            if known is not None and isinstance(name, str) and name not in known:
                 where = ("spec", "ingress", rule, "ports", index, "port")
                 yield Found(Rule.PORTS, document, where, f"no selected pod has a port {name!r}")
 

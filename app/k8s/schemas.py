@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -13,7 +12,7 @@ from pydantic import ValidationError
 
 from app.k8s import other_kinds, ray_kinds
 from app.k8s.crd import schema_of
-from app.k8s.documents import Document, Found, Unreadable, read_any
+from app.k8s.documents import Document, Found, Unreadable, meant, read_any
 from app.k8s.pods import clusters, groups
 from app.k8s.rules import Rule
 from autoscaling.policy_problem import Path
@@ -139,8 +138,7 @@ def _complaints(error: Any) -> Iterator[Complaint]:
     if error.validator == "additionalProperties" and isinstance(error.instance, dict):
         known = set(error.schema.get("properties", {}))
         for key in sorted(set(error.instance) - known):
-            near = difflib.get_close_matches(key, known, 1)
-            yield (*path, key), "there is no such field" + (f": {near[0]} is meant?" if near else "")
+            yield (*path, key), f"there is no such field{meant(key, known)}"
     else:
         yield path, str(error.message)
 

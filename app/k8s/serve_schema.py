@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 import copy
-import difflib
 import importlib.util
 import sys
 import types
@@ -19,7 +18,7 @@ from typing import Any, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
-from app.k8s.documents import at, pairs
+from app.k8s.documents import at, meant, pairs
 from app.k8s.rules import Rule
 from autoscaling.policy_problem import Path
 
@@ -84,9 +83,8 @@ def _unknown(model: type[BaseModel], data: dict[str, Any], path: Path) -> Iterat
         field = model.model_fields.get(str(key))
         if field is None:
             rule = Rule.AUTOSCALING_CONFIG if "autoscaling_config" in path else Rule.SERVE_KEY
-            near = difflib.get_close_matches(str(key), model.model_fields, 1)
-            meant = f": {near[0]} is meant?" if near else ""
-            yield rule, here, f"Ray Serve has no such key and would drop it{meant}"
+            words = f"Ray Serve has no such key and would drop it{meant(str(key), model.model_fields)}"
+            yield rule, here, words
         elif key not in _FREE:
             yield from _deeper(_models(field.annotation), value, here)
 
@@ -144,8 +142,7 @@ def missing(import_path: str) -> str | None:
     names = _names(ast.parse(file.read_text(encoding="utf-8")))
     if name in names:
         return None
-    near = difflib.get_close_matches(name, names, 1)
-    return f"{module} has no {name}" + (f": {near[0]} is meant?" if near else "")
+    return f"{module} has no {name}{meant(name, names)}"
 
 
 def _file(module: str) -> File | None:
