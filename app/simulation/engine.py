@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import replace
 from random import Random
+from typing import Final
 
 from app.simulation.acceptance import Draws
 from app.simulation.batch import Batch
@@ -49,7 +50,7 @@ class Engine:
         self._longest = max(self._lengths)
         self._tax = profile.k0_tax if cost.draft_length > 0 else 1.0
         self._kv = profile.kv_tokens[role]
-        self._most = min(profile.longest, self._kv - self._longest)  # tokens of a sequence
+        self.longest: Final = min(profile.longest, self._kv - self._longest)  # tokens of a sequence
         # Seeded by a string: the same draws in every process.
         self._jitter, self._chance = jitter, Random(f"{seed}/{name}")  # noqa: S311
         self._draws: dict[str, Draws] = {}
@@ -98,7 +99,7 @@ class Engine:
         """
         if sequence.identity in self._live:
             raise ValueError(f"{sequence.identity}: is in this engine already: give every sequence its own")
-        longest = self._most
+        longest = self.longest
         if sequence.context >= longest:
             raise ValueError(
                 f"{sequence.identity}: a prompt of {sequence.context} tokens: give fewer than {longest}"

@@ -62,7 +62,7 @@ class Replica:
         self._seq = 0
         self._idle = asyncio.Event()
         self._idle.set()
-        self._capabilities = _capabilities(pool, profile, lies)
+        self._capabilities = _capabilities(pool, profile, lies, engine.longest)
 
     @property
     def inflight(self) -> int:
@@ -72,7 +72,7 @@ class Replica:
     @property
     def longest(self) -> int:
         """Tokens of prompt and answer together that it takes."""
-        return self._capabilities.max_model_len
+        return self._engine.longest
 
     def take(self, sequence: Sequence, advanced: Advanced, ended: Ended) -> bool:
         """Take a request; False while draining or above the hard limit.
@@ -158,7 +158,7 @@ class Replica:
         self._step()
 
 
-def _capabilities(pool: Role, profile: EngineProfile, lies: Lies) -> Capabilities:
+def _capabilities(pool: Role, profile: EngineProfile, lies: Lies, tokens: int) -> Capabilities:
     longest = lies.longest(profile)
     return Capabilities(
         role=pool,
@@ -168,7 +168,7 @@ def _capabilities(pool: Role, profile: EngineProfile, lies: Lies) -> Capabilitie
         runner=None,
         draft_length_max=longest,
         draft_length_adjustable=longest > 0,
-        max_model_len=min(profile.longest, profile.kv_tokens[lies.role] - longest),
+        max_model_len=tokens,
         max_num_seqs=profile.max_num_seqs,
         refuses=(),
         per_request_metrics=False,

@@ -40,10 +40,8 @@ class Router:
         self._rules = RoutingRules()
         self._limits: Sequence[Limits] = ()
         self._open = [False, False]
-        self._below: tuple[float, ...] = (
-            0.0,
-            0.0,
-        )  # how far the emptiest replica is below the mean, in roots of its sequences
+        # How far the emptiest replica is below the mean, in roots of its sequences.
+        self._below: tuple[float, ...] = (0.0, 0.0)
         self._asks: list[Ask] = []
         self._views = [replica_like(role, role.value) for role in ROLES]
         self._known: Known = {}

@@ -138,9 +138,12 @@ def _check_count(requests: float, what: str) -> None:
 
 
 def base_rate(spec: str) -> float | None:
-    """Requests a second that a rate of 1 brings of a generated trace; None for one that is read."""
-    source, _, name = spec.partition(",")[0].partition(":")
-    return BASE_RATE[Kind(name)] if source == Source.GENERATED else None
+    """Requests a second that a rate of 1 brings of a generated trace; None for one that is read.
+
+    Raises TraceError like `load_trace`.
+    """
+    source, name, _, _ = _parsed(spec)
+    return BASE_RATE[_kind(name)] if source is Source.GENERATED else None
 
 
 def _read(source: Source, path: Path, options: Options, say: Callable[[str], None]) -> Trace:
