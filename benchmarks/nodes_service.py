@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from autoscaling.types import Role
 from benchmarks.errors import BenchError
+from deployments.kept_files import replace_file
 
 LOOK_LIMIT_S: Final = 5.0
 TAKEN_LIMIT_S: Final = 20.0
@@ -80,9 +81,7 @@ class Service:
 
     def edit(self, text: str) -> None:
         """Write a policy."""
-        partial = self._policy.with_suffix(".tmp")
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(self._policy)
+        replace_file(self._policy, text.encode())
         self._sha = hashlib.sha256(text.encode()).hexdigest()
 
     def check_taken(self) -> None:

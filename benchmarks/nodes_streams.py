@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import random
 import threading
@@ -10,10 +11,11 @@ import time
 from dataclasses import dataclass
 from enum import StrEnum
 from types import TracebackType
-from typing import Any, Final
+from typing import Final
 
 import aiohttp
 
+from app.demo.stream import StreamReader, error_code
 from autoscaling.types import Role
 from benchmarks.errors import BenchError
 from benchmarks.nodes_plan import STEP_S, TOKENS_PER_STEP
@@ -47,15 +49,13 @@ class Told:
     lane: Role
     asked: int  # tokens
     opened_at: float
-    first_at: float | None = None  # its first event
+    first_at: float | None = None  # its first byte
     last_at: float | None = None  # its newest byte
     ended_at: float | None = None
     silence_s: float = 0.0  # the longest wait for anything, the first byte included
     end: End | None = None
     code: str = ""  # of the error event or the refusal
     replica: str | None = None
-    tokens: int | None = None  # by the usage chunk
-    done: bool = False
 
     def open_at(self, moment: float) -> bool:
         """Whether it had begun to answer and had not ended."""
@@ -64,17 +64,6 @@ class Told:
             and self.first_at <= moment
             and (self.ended_at is None or self.ended_at > moment)
         )
-
-
-class _Events:
-    """The bytes of one event stream, cut into events."""
-
-    def __init__(self) -> None:
-        self._rest = b""
-
-    def feed(self, data: bytes) -> list[bytes]:
-        *lines, self._rest = (self._rest + data).split(b"\n")
-        return [line[6:] for line in lines if line.startswith(b"data: ")]
 
 
 class Streams:
@@ -170,32 +159,21 @@ class Streams:
 
     @staticmethod
     async def _follow(answer: aiohttp.ClientResponse, told: Told) -> None:
-        events = _Events()
+        reader = StreamReader()
         async for data in answer.content.iter_any():
             now = time.monotonic()
             told.silence_s = max(told.silence_s, now - (told.last_at or told.opened_at))
             told.last_at = now
-            for event in events.feed(data):
-                told.first_at = told.first_at or now
-                _take(event, told)
+            reader.feed(data, now)
+            told.first_at = reader.first_at
+            if reader.error is not None:
+                told.end, told.code = End.TOLD, reader.error
         if told.end is None:
-            told.end = End.WHOLE if told.done and told.tokens == told.asked else End.CUT
-
-
-def _take(event: bytes, told: Told) -> None:
-    """One event of a stream."""
-    if event == b"[DONE]":
-        told.done = True
-        return
-    found: dict[str, Any] = json.loads(event)
-    if "error" in found:
-        told.end, told.code = End.TOLD, str(found["error"].get("code"))
-    elif found.get("usage"):
-        told.tokens = int(found["usage"]["completion_tokens"])
+            told.end = End.WHOLE if reader.finished and reader.tokens == told.asked else End.CUT
 
 
 def _code(text: str) -> str:
-    try:
-        return str(json.loads(text)["error"]["code"])
-    except (ValueError, KeyError, TypeError):
-        return text[:80]
+    with contextlib.suppress(ValueError):
+        if (code := error_code(json.loads(text))) is not None:
+            return code
+    return text[:80]
