@@ -26,6 +26,7 @@ from benchmarks.command import run
 from benchmarks.errors import BenchError
 from benchmarks.evaluate_cells import Plan
 from benchmarks.evaluate_figures import TARGETS, Results, figures, results
+from benchmarks.evaluate_load import published
 from benchmarks.evaluate_page import Plots, page, results_text
 from benchmarks.evaluate_plan import DELAY_S, FLEET_HOURS, NO_BACKFILL, OURS, Cell
 from benchmarks.evaluate_plot import plot_fleets, plot_loads
@@ -190,7 +191,7 @@ def main() -> int:
         given.docs or (QUICK_FOLDER if given.quick else ROOT / "docs"),
     )
     folder = None if given.data is None else given.data.resolve()
-    records = Records(given.resume or given.save, Begun(None if folder is None else str(folder)))
+    records = Records(given.resume or given.save, Begun(published(folder)))
     return run(
         lambda console: evaluate(
             plan_of(given),

@@ -6,6 +6,7 @@ published statistics.  How much arrives is computed from the engines' step costs
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -128,12 +129,24 @@ def load_of(
     return Load(superpose([arrivals for arrivals, _ in found]), tuple(words for _, words in found))
 
 
+def published(folder: Path | None) -> dict[str, str]:
+    """The published files that loads are made of, wherever they lie: name -> SHA-256."""
+    sources = {stream.source for streams in STREAMS.values() for stream in streams}
+    paths = [path for source in sources if (path := _published(source, folder)) is not None]
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(paths)}
+
+
+def _published(source: Source, folder: Path | None) -> Path | None:
+    paths = [] if folder is None else [folder / name for name in source.files]
+    return next((one for one in paths if one.is_file()), None)
+
+
 def _made(
     stream: Stream, engines: EngineProfile, seed: int, until_s: float, folder: Path | None
 ) -> tuple[tuple[Arrival, ...], str]:
     """The requests of a stream, and a sentence on it."""
     source, tier = stream.source, stream.tier
-    spec, published = _spec(source, tier, folder)
+    spec, is_published = _spec(source, tier, folder)
     if spec is None:
         prompt, answer = source.even
         per_s = _per_s(stream, engines, prompt, answer)
@@ -149,9 +162,9 @@ def _made(
     per_s = _per_s(stream, engines, sample.prompt.mean, sample.answer.mean)
     copies = per_s / sample.rate
     # Copies of a file are moved round; what is made begins with every client silent.
-    window = "" if published else f",from={WARM_HOURS:g},hours={until_s / 3600:.6f}"
+    window = "" if is_published else f",from={WARM_HOURS:g},hours={until_s / 3600:.6f}"
     arrivals = cut(load_trace(f"{spec}{window},rate={copies:.4f}", seed, _untold), 0.0, until_s)
-    origin = "from the published file" if published else "made to fit its published statistics"
+    origin = "from the published file" if is_published else "made to fit its published statistics"
     return arrivals, _words(stream, per_s, f"{copies:.1f} times as many as there, {origin}")
 
 
@@ -164,8 +177,7 @@ def _per_s(stream: Stream, engines: EngineProfile, prompt: float, answer: float)
 
 def _spec(source: Source, tier: Tier, folder: Path | None) -> tuple[str | None, bool]:
     """The trace's name, None for requests that are all alike; and whether it is a published file."""
-    paths = [] if folder is None else [folder / name for name in source.files]
-    path = next((one for one in paths if one.is_file()), None)
+    path = _published(source, folder)
     if path is not None:
         return f"azure:{path},tier={tier.value},workload={source.workload}", True
     if source.generated is None:

@@ -6,7 +6,7 @@ each timed fleet.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -25,7 +25,7 @@ VERSION: Final = 1
 class Begun:
     """What every line of the file holds for; cells say the rest."""
 
-    data: str | None  # the folder of published traces
+    data: Mapping[str, str]  # published traces that are read: name -> SHA-256
     profile: str = PROFILE
     policy: str = POLICY
     version: int = VERSION
@@ -86,7 +86,7 @@ class Records(RecordLines):
     """The file, and all that is in it."""
 
     def __init__(self, path: Path, begun: Begun) -> None:
-        super().__init__(path, "begun", begun, "policy, profile or folder of traces")
+        super().__init__(path, "begun", begun, "policy, profile or published traces")
         self.found = Found()
 
     def simulated(self, outcome: Outcome) -> None:

@@ -19,7 +19,7 @@ from autoscaling.types import Role, Tier
 from benchmarks.errors import BenchError
 from benchmarks.evaluate_cells import Panel
 from benchmarks.evaluate_fleet import timed
-from benchmarks.evaluate_load import Load, load_of
+from benchmarks.evaluate_load import Load, load_of, published
 from benchmarks.evaluate_outcomes import outcome_of
 from benchmarks.evaluate_plan import BOUNDS, OURS, RIVAL, SAME_AT_ANY_DELAY, Cell, Model, Traffic
 from benchmarks.evaluate_rates import full_per_s, in_time_per_s
@@ -288,7 +288,7 @@ def test_an_outcome_is_the_scores_in_a_few_numbers() -> None:
 def test_a_run_goes_on_where_it_was(tmp_path: Path) -> None:
     """What was kept is read again, a line that was cut is not."""
     path = tmp_path / "evaluate.jsonl"
-    records = Records(path, Begun(None))
+    records = Records(path, Begun({}))
     records.begin()
     records.load(Traffic.CODE, ("Interactive: code.",))
     records.load(Traffic.CODE, ("Interactive: code.",))
@@ -296,7 +296,7 @@ def test_a_run_goes_on_where_it_was(tmp_path: Path) -> None:
     records.timed(FleetRun(125, 24.0, 5.0, 0.3, 0.9))
     whole = path.read_bytes()
     path.write_bytes(whole + b'{"outcome": {"cell"')
-    again = Records(path, Begun(None))
+    again = Records(path, Begun({}))
     again.resume()
 
     assert 4 == len(whole.splitlines())
@@ -312,7 +312,7 @@ def test_a_run_goes_on_where_it_was(tmp_path: Path) -> None:
         (b"", "is empty"),
         (b"{}\n", "is no record"),
         (b"no JSON\n", "is no record"),
-        (msgspec.json.encode({"begun": Begun("/elsewhere")}) + b"\n", "another policy"),
+        (msgspec.json.encode({"begun": Begun({"conversations.csv": "another"})}) + b"\n", "another policy"),
     ],
 )
 def test_another_file_is_refused(tmp_path: Path, text: bytes, expected: str) -> None:
@@ -321,7 +321,20 @@ def test_another_file_is_refused(tmp_path: Path, text: bytes, expected: str) -> 
     path.write_bytes(text)
 
     with pytest.raises(BenchError, match=expected):
-        Records(path, Begun(None)).resume()
+        Records(path, Begun({})).resume()
+
+
+def test_published_traces_are_known_by_what_they_hold(tmp_path: Path) -> None:
+    """A run goes on with the same files in another folder, and not with others of the same names."""
+    for folder, text in (("one", "a"), ("two", "a"), ("three", "b")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "azure2023_code.csv").write_text(text, encoding="utf-8")
+    one, two, three = (published(tmp_path / folder) for folder in ("one", "two", "three"))
+
+    assert ["azure2023_code.csv"] == list(one)
+    assert one == two
+    assert one != three
+    assert {} == published(tmp_path) == published(None)
 
 
 def test_what_did_not_move_is_the_same_at_every_delay() -> None:
@@ -340,12 +353,12 @@ def test_what_did_not_move_is_the_same_at_every_delay() -> None:
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
     """A run begins anew without --resume."""
     with pytest.raises(BenchError, match="begins anew"):
-        Records(tmp_path / "none.jsonl", Begun(None)).resume()
+        Records(tmp_path / "none.jsonl", Begun({})).resume()
 
 
 def test_a_missing_run_is_named(tmp_path: Path) -> None:
     """Results need all of them."""
-    records = Records(tmp_path / "evaluate.jsonl", Begun(None))
+    records = Records(tmp_path / "evaluate.jsonl", Begun({}))
 
     with pytest.raises(BenchError, match=r"1 runs are missing, such as conversation, twinpool"):
         records.found.of([outcome().cell])
