@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from pathlib import Path
 from types import ModuleType
@@ -19,6 +18,7 @@ from app.tiers import _SERVICE_TIERS
 from autoscaling.route_reasons import RouteReason
 from autoscaling.types import Tier
 from deployments.error_catalogue import CATALOGUE, Code
+from tests.by_path import module_at
 from tests.test_make import TARGETS
 
 ROOT = Path(__file__).parents[1]
@@ -82,12 +82,7 @@ def test_every_word_for_a_tier_is_named(page: Path) -> None:
 
 @pytest.fixture
 def generator() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("docs_generate", DOCS / "generate.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return module_at("docs/generate.py")
 
 
 def test_the_settings_page_is_what_the_models_say(generator: ModuleType) -> None:

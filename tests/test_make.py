@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 import shutil
@@ -12,6 +11,8 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+from tests.by_path import module_at
 
 ROOT = Path(__file__).parents[1]
 TARGETS = {
@@ -239,13 +240,7 @@ def test_the_simulated_engine_needs_no_vllm() -> None:
 
 @pytest.fixture
 def installer() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("locks_install", ROOT / "locks" / "install.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+    return module_at("locks/install.py")
 
 
 def test_a_folder_of_the_users_is_never_cleared(installer: ModuleType, tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from datetime import datetime
 from pathlib import Path
@@ -17,6 +16,7 @@ from autoscaling.policy_file import read_policy
 from autoscaling.policy_in_force import PRECEDENCE
 from autoscaling.schedules import active, next_change
 from tests.autoscaling.good_policy import TREE
+from tests.by_path import module_at
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE = (DOCS / "policy.md").read_text(encoding="utf-8")
@@ -25,12 +25,7 @@ BLOCKS = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
 
 @pytest.fixture(scope="module")
 def generator() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("policy_page", DOCS / "generate_policy_page.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return module_at("docs/generate_policy_page.py")
 
 
 def whole(block: str) -> str:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
-import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -18,6 +16,7 @@ from app.workload.classify import WorkloadClass
 from autoscaling.policy_fields import fields
 from autoscaling.route_reasons import RouteReason
 from autoscaling.types import Tier
+from tests.by_path import module_at
 
 DOCS = Path(__file__).parents[1] / "docs"
 ROUTES = (DOCS / "routes.md").read_text(encoding="utf-8")
@@ -26,13 +25,7 @@ ROUTING = (DOCS / "concepts" / "routing.md").read_text(encoding="utf-8")
 
 @pytest.fixture(scope="module")
 def generator() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("routes_page", DOCS / "generate_routes.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
+    return module_at("docs/generate_routes.py")
 
 
 def first_cells(page: str) -> set[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from pathlib import Path
 from types import ModuleType
@@ -12,6 +11,7 @@ import yaml
 
 from autoscaling.policy_file import read_policy
 from deployments import starter_policies
+from tests.by_path import module_at
 
 ROOT = Path(__file__).parents[2]
 NAMES = ("batch-first", "interactive-first", "launch-day", "night-batch")
@@ -21,14 +21,7 @@ IN_2026 = 1_796_000_000.0  # 2026-11-30
 
 @pytest.fixture(scope="module")
 def generator() -> ModuleType:
-    spec = importlib.util.spec_from_file_location(
-        "docs_generate_policy", ROOT / "docs" / "generate_policy.py"
-    )
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return module_at("docs/generate_policy.py")
 
 
 def test_the_starters_are_the_files_of_the_package() -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 from app.k8s.rules import RULES, Rule
+from tests.by_path import module_at
 
 DOCS = Path(__file__).parents[3] / "docs"
 SOURCES = sorted((DOCS.parent / "app" / "k8s").glob("*.py"))
@@ -16,12 +16,7 @@ SOURCES = sorted((DOCS.parent / "app" / "k8s").glob("*.py"))
 
 @pytest.fixture
 def generator() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("docs_rules", DOCS / "generate_manifest_rules.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return module_at("docs/generate_manifest_rules.py")
 
 
 def test_the_page_is_what_the_rules_say(generator: ModuleType) -> None:
