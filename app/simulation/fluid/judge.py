@@ -178,7 +178,7 @@ def _ttfts(
 
 def _count(histogram: Numbers, interval: NDArray[np.int64], values: Numbers, weights: Numbers) -> None:
     """Add times in seconds to the histogram of their interval; the arrays broadcast together."""
-    bins = np.clip(np.log(values / SHORTEST_S) / _BIN, 0, BINS - 1).astype(int)
+    bins = np.minimum(np.log(np.maximum(values / SHORTEST_S, 1.0)) / _BIN, BINS - 1).astype(int)
     low, high = int(interval.min()), int(interval.max()) + 1
     places = (interval - low) * BINS + bins
     found = np.bincount(places.ravel(), np.broadcast_to(weights, places.shape).ravel(), (high - low) * BINS)
