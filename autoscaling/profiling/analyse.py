@@ -96,7 +96,7 @@ def analyse(
         crossovers=tuple(beside_measured(one, compared) for one in crossed),
         break_evens=_break_evens(measurement, trusted, gains, contexts),
         capacities=capacities(trusted, gains[MEAN], context, engines),
-        frontier=frontier(measurement, survivals),
+        frontier=frontier(measurement, survivals, gains, relied),
         k0_tax=k0_tax(measurement),
         draft_s=drafting_s(trusted[Role.SPECULATIVE], gains[MEAN], context) if trusted else None,
         kv_loss=kv_loss(engines),

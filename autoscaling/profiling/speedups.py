@@ -18,13 +18,14 @@ from autoscaling.profiling.findings import Estimate, Fit, FrontierPoint, SpeedUp
 from autoscaling.profiling.gains import Gain, cost_at, steps_of
 from autoscaling.profiling.losses import losses
 from autoscaling.profiling.measured import CellRun, Measurement, Steps
+from autoscaling.profiling.whole_answers import whole_step_s
 from autoscaling.routing_rules import StepCost
 from autoscaling.step_cost import step_s
 from autoscaling.types import Role
 
 CERTAIN: Final = Estimate(1.0, 1.0, 1.0)
 
-Beside = list[tuple[Steps, float]]  # of speculative runs, each with the seconds of the plain step
+Beside = list[tuple[CellRun, Steps, float]]  # of speculative runs, each with the seconds of the plain step
 
 
 def speed_ups(
@@ -40,7 +41,9 @@ def speed_ups(
         estimate, gain = survivals[workload].tokens_per_step.get(length), gains[workload].get(length)
         if length == 0 or estimate is None or gain is None:
             continue
-        context = statistics.fmean(steps.context_tokens for steps, _ in pairs) / sequences
+        context = statistics.fmean(steps.context_tokens for _, steps, _ in pairs) / sequences
+        cost = costs.get(Role.SPECULATIVE)
+        ratios = [plain / whole_step_s(run.cell, steps, cost, gain) for run, steps, plain in pairs]
         # Without K = 0 nothing tells what drafting costs from what the engine costs that could draft.
         parts = losses(costs, sequences, context, length, gain) if 0 in gains[workload] else None
         found.append(
@@ -48,7 +51,7 @@ def speed_ups(
                 workload=workload,
                 sequences=sequences,
                 draft_length=length,
-                measured=_times(_over_rounds([plain / steps.step_s for steps, plain in pairs]), estimate),
+                measured=_times(_over_rounds(ratios), estimate),
                 modelled=modelled(costs, sequences, context, length, gain),
                 verification=None if parts is None else parts.verification,
                 drafting=None if parts is None else parts.drafting,
@@ -77,12 +80,17 @@ def k0_tax(measurement: Measurement) -> tuple[tuple[int, Estimate], ...]:
     by_batch: dict[int, list[float]] = {}
     for (_, sequences, length), pairs in _beside(measurement.runs).items():
         if length == 0:
-            ratios = [steps.step_s / plain for steps, plain in pairs]
+            ratios = [steps.step_s / plain for _, steps, plain in pairs]
             by_batch.setdefault(sequences, []).extend(ratios)
     return tuple((size, _over_rounds(ratios)) for size, ratios in sorted(by_batch.items()))
 
 
-def frontier(measurement: Measurement, survivals: Mapping[str, Survival]) -> tuple[FrontierPoint, ...]:
+def frontier(
+    measurement: Measurement,
+    survivals: Mapping[str, Survival],
+    gains: Mapping[str, Mapping[int, Gain]],
+    fits: Mapping[Role, Fit],
+) -> tuple[FrontierPoint, ...]:
     """Every cell as time per token and tokens per second of the whole batch."""
     # Several plain runs of one round, one beside each K, count as one: what slows a round slows all of them.
     groups: dict[tuple[Role, str, int, int], dict[int, list[float]]] = {}
@@ -90,7 +98,9 @@ def frontier(measurement: Measurement, survivals: Mapping[str, Survival]) -> tup
         if (steps := steps_of(run)) is not None:
             cell = run.cell
             key = (cell.engine, cell.workload, cell.draft_length, cell.sequences)
-            groups.setdefault(key, {}).setdefault(run.round, []).append(steps.step_s)
+            cost = fits[cell.engine].cost if cell.engine in fits else None
+            taken = whole_step_s(cell, steps, cost, gains[cell.workload].get(cell.draft_length))
+            groups.setdefault(key, {}).setdefault(run.round, []).append(taken)
     found = []
     for (role, workload, length, sequences), rounds in sorted(groups.items()):
         gain = CERTAIN if role is Role.PLAIN else survivals[workload].tokens_per_step.get(length)
@@ -125,7 +135,7 @@ def _beside(runs: Sequence[CellRun]) -> dict[tuple[str, int, int], Beside]:
         steps = steps_of(run)
         if run.cell.engine is Role.SPECULATIVE and steps is not None and _place(run) in plain:
             key = (run.cell.workload, run.cell.sequences, run.cell.draft_length)
-            found.setdefault(key, []).append((steps, statistics.fmean(plain[_place(run)])))
+            found.setdefault(key, []).append((run, steps, statistics.fmean(plain[_place(run)])))
     return found
 
 

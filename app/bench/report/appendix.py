@@ -22,6 +22,9 @@ def appendix(findings: Findings) -> Section:
         "Only steps count in which the whole batch decoded and nothing else ran, without the slowest and the "
         "fastest.",
         "Tokens per step come from whole answers, and times per token from what a caller would see.",
+        "Full steps are the first ones of answers: where fewer tokens are drafted in them than in whole "
+        "answers, speed-ups and costs count what the fitted cost adds for the others; the cells below are as "
+        "measured.",
         "The same numbers are in measurement.json beside this report.",
     )
     facts = [

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autoscaling.profiling.findings import Fit, SpeedUp
+from autoscaling.profiling.findings import Fit, FrontierPoint, SpeedUp
 from autoscaling.profiling.gains import Gain, drafting_by_length, gains_of, survivals_of
 from autoscaling.profiling.losses import drafting_s, kv_loss, losses
 from autoscaling.profiling.measured import EngineFacts, Measurement, Steps
@@ -40,6 +40,28 @@ def found_in(measurement: Measurement) -> tuple[SpeedUp, ...]:
     survivals = survivals_of(measurement)
     gains = {name: gains_of(drafting_by_length(measurement, name)) for name in survivals}
     return speed_ups(measurement, survivals, gains, fits_of(COSTS))
+
+
+def frontier_in(measurement: Measurement) -> dict[tuple[Role, int], FrontierPoint]:
+    """By engine and K, of a measurement of one batch, with the true costs."""
+    survivals = survivals_of(measurement)
+    gains = {name: gains_of(drafting_by_length(measurement, name)) for name in survivals}
+    found = frontier(measurement, survivals, gains, fits_of(COSTS))
+    return {(one.engine, one.draft_length): one for one in found}
+
+
+def with_early_steps(measurement: Measurement, drafted: float) -> Measurement:
+    """Full steps from the beginning of answers, in which so many tokens are drafted for each sequence."""
+    runs = []
+    for run in measurement.runs:
+        assert run.steps is not None
+        if run.cell.draft_length:
+            tokens = run.cell.sequences * (1 + drafted)
+            cost = replace(DRAFTS, draft_length=run.cell.draft_length, drafted=drafted)
+            step = step_s(cost, run.cell.sequences, run.steps.context_tokens / run.cell.sequences)
+            run = replace(run, steps=replace(run.steps, step_s=step, tokens=tokens))  # noqa: PLW2901
+        runs.append(run)
+    return replace(measurement, runs=tuple(runs))
 
 
 def with_steps(measurement: Measurement, factor: Mapping[tuple[Role, int], float]) -> Measurement:
@@ -154,7 +176,7 @@ def test_cells_without_full_steps_are_left_out(broken: Steps | None) -> None:
     none = replace(made, runs=tuple(replace(run, steps=broken) for run in made.runs))
 
     assert found_in(made)[0].measured.value == pytest.approx(found_in(less)[0].measured.value)
-    assert ((), (), ()) == (found_in(none), k0_tax(none), frontier(none, survivals_of(none)))
+    assert ((), (), ()) == (found_in(none), k0_tax(none), frontier(none, survivals_of(none), {}, {}))
 
 
 def test_the_tax_of_drafting_nothing_in_numbers() -> None:
@@ -175,7 +197,7 @@ def test_the_tax_is_unknown_without_a_cell_that_drafts_nothing() -> None:
 def test_the_frontier_has_every_cell_of_both_engines() -> None:
     """4 sequences: 24 ms per token and 167 per second plain; 18.5 ms and 216 with two draft tokens."""
     made = measured(TRUTH, lengths=(0, 2), batches=(4,), hold_out=())
-    found = {(one.engine, one.draft_length): one for one in frontier(made, survivals_of(made))}
+    found = frontier_in(made)
 
     assert {(Role.PLAIN, 0), (Role.SPECULATIVE, 0), (Role.SPECULATIVE, 2)} == set(found)
     plain, drafted = found[Role.PLAIN, 0], found[Role.SPECULATIVE, 2]
@@ -187,6 +209,26 @@ def test_the_frontier_has_every_cell_of_both_engines() -> None:
         assert one.tpot_s.high is not None
         assert one.tpot_s.low <= one.tpot_s.value * (1 + 1e-9)
         assert one.tpot_s.value <= one.tpot_s.high * (1 + 1e-9)
+
+
+def test_steps_that_draft_less_than_whole_answers_are_priced_as_those() -> None:
+    """33 ms while one token is drafted for each, 37 ms with the two of which whole answers tell."""
+    made = measured(TRUTH, lengths=(0, 2), batches=(4,), hold_out=())
+    early = with_early_steps(made, 1.0)
+
+    assert {0.024, 0.026, 0.033} == {round(run.steps.step_s, 6) for run in early.runs if run.steps}
+    assert pytest.approx(2 * 24 / 37) == found_in(early)[0].measured.value
+    assert pytest.approx(4 * 2 / 0.037) == frontier_in(early)[Role.SPECULATIVE, 2].tokens_per_s.value
+    assert pytest.approx(4 / 0.026) == frontier_in(early)[Role.SPECULATIVE, 0].tokens_per_s.value
+
+
+def test_without_a_fitted_cost_steps_stay_as_measured() -> None:
+    """Nothing says what the draft tokens would take that were not in them."""
+    early = with_early_steps(measured(TRUTH, lengths=(0, 2), batches=(4,), hold_out=()), 1.0)
+    survivals = survivals_of(early)
+    gains = {name: gains_of(drafting_by_length(early, name)) for name in survivals}
+
+    assert pytest.approx(2 * 24 / 33) == speed_ups(early, survivals, gains, {})[0].measured.value
 
 
 def test_a_speed_up_is_modelled_with_both_cost_models_only() -> None:
