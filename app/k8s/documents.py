@@ -115,8 +115,17 @@ def _value(node: yaml.Node | None) -> tuple[Any, dict[Path, int]]:
     return yaml.constructor.SafeConstructor().construct_document(node), lines
 
 
-def _positions(node: yaml.Node, path: Path, lines: dict[Path, int]) -> None:
-    """The line of each key and entry; raises Unreadable for a key that stands twice."""
+def _positions(
+    node: yaml.Node, path: Path, lines: dict[Path, int], above: frozenset[int] = frozenset()
+) -> None:
+    """The line of each key and entry; raises Unreadable for a key that stands twice, or an alias in a circle.
+
+    `above` are the nodes that hold this one.
+    """
+    if id(node) in above:
+        line = node.start_mark.line + 1
+        raise Unreadable(line, "an alias names what it stands in, so the text has no end: write it out")
+    above |= {id(node)}
     lines.setdefault(path, node.start_mark.line + 1)
     if isinstance(node, yaml.MappingNode):
         seen = set()
@@ -126,10 +135,10 @@ def _positions(node: yaml.Node, path: Path, lines: dict[Path, int]) -> None:
                 raise Unreadable(key.start_mark.line + 1, f"the key {name} stands twice")
             seen.add(name)
             lines[*path, name] = key.start_mark.line + 1
-            _positions(value, (*path, name), lines)
+            _positions(value, (*path, name), lines, above)
     elif isinstance(node, yaml.SequenceNode):
         for index, value in enumerate(node.value):
-            _positions(value, (*path, index), lines)
+            _positions(value, (*path, index), lines, above)
 
 
 def line_of(lines: Mapping[Path, int], path: Path) -> int:
