@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -182,7 +183,15 @@ def whole(value: Any) -> int | None:
 
 
 def quantity(value: Any) -> float | None:
-    """A quantity of Kubernetes as a number; None when it is none."""
+    """A quantity of Kubernetes as a number; None when it is none, or beyond every number."""
+    try:
+        number = _number(value)
+    except OverflowError:
+        return None
+    return number if number is not None and math.isfinite(number) else None
+
+
+def _number(value: Any) -> float | None:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return float(value)
     matched = _QUANTITY.fullmatch(value) if isinstance(value, str) else None
