@@ -100,7 +100,8 @@ def _of_source(item: Located) -> Finding:
 def _finding(item: Found, tree: Tree | None, name: str) -> Finding:
     """The place of a finding: the text inside, else the patch or file that set the field, else the render."""
     document = item.document
-    text = at(document.data, *item.path) if item.inner or item.problem else None
+    inside = item.inner or item.problem or item.path == SERVE
+    text = at(document.data, *item.path) if inside else None
     file = file_of_text(tree, text) if tree is not None and isinstance(text, str) else None
     if item.problem is not None:
         where, line, field = file, item.problem.line, item.problem.field
