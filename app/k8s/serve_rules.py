@@ -18,6 +18,7 @@ from deployments.ports import is_loopback
 
 BUILD = "app.main:build"
 APPLY = "deployments.actuator:ApplyPlan"
+DEFAULT_HOST = "0.0.0.0"  # noqa: S104  # of Ray Serve, where the config names none
 _OTHERS_ENV = ("RAY_", "VLLM_", "HF_", "TOKENIZERS_", "OMP_", "CUDA_", "NCCL_")
 _OURS_ENV = {"TWINPOOL_CACHE", "TWINPOOL_NODE_DIR"}
 
@@ -163,7 +164,7 @@ def _controller_env(fleet: Fleet) -> Path:
 
 def _admin(fleet: Fleet) -> Iterator[serve_schema.Complaint]:
     deployed = fleet.deployment(INGRESS)
-    host = str(mapping(at(fleet.serve, "http_options")).get("host", "127.0.0.1"))
+    host = str(mapping(at(fleet.serve, "http_options")).get("host", DEFAULT_HOST))
     if deployed is None or not isinstance(deployed.settings, IngressSettings):
         return
     if deployed.settings.admin_writable and not is_loopback(host):
