@@ -18,6 +18,15 @@ def test_the_default_host_is_ray_serves() -> None:
 
 
 @needs_kubectl
+def test_resources_of_a_wrong_type(tmp_path: Path) -> None:
+    """A count that is a word ends in findings, and not in a traceback."""
+    copy = Copy(tmp_path)
+    copy.edit(SERVE, "          num_gpus: 1\n", "          resources: {engine_slot: many}\n")
+
+    assert {Rule.SERVE_SCHEMA, Rule.CEILING} & {finding.rule for finding in copy.findings("prod")}
+
+
+@needs_kubectl
 def test_orders_from_everybody_where_no_host_is_named(tmp_path: Path) -> None:
     """Without a host Serve listens on every address, so the service must not be writable."""
     copy = Copy(tmp_path)
