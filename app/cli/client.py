@@ -22,6 +22,8 @@ from deployments.ports import is_loopback
 DEFAULT_URL = "http://127.0.0.1:8000"
 CALL_LIMIT_S = 10.0
 LONGEST_WHO = 100  # characters, as the service
+NOT_OURS = "the answer is not twinpool's"
+ODD = (KeyError, TypeError, ValueError, AttributeError)  # of reading an answer that another program gave
 MEND = "start the service with `twinpool serve`, or name its address with TWINPOOL_URL or --url"
 
 
@@ -74,10 +76,10 @@ def call(url: str, method: str, path: str, body: dict[str, Any] | None = None) -
             found = json.load(answer)
     except urllib.error.HTTPError as error:
         raise _said(url, error) from error
-    except (OSError, ValueError, http.client.HTTPException) as error:
+    except (OSError, ValueError, RecursionError, http.client.HTTPException) as error:
         raise NotReachableError(url, str(getattr(error, "reason", None) or error)) from error
     if not isinstance(found, dict):
-        raise NotReachableError(url, "the answer is not twinpool's")
+        raise NotReachableError(url, NOT_OURS)
     if found.get("warning"):
         print(f"warning: {printable(str(found['warning']))}", file=sys.stderr)
     return found

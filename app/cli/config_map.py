@@ -100,7 +100,8 @@ def replace(kubectl: Kubectl, found: ConfigMap, key: str, text: str, *, dry_run:
     """Put `text` under `key`; with `dry_run` the server only says whether it would take it.
 
     The version that was read travels along, so a change of somebody else in between is never undone.
-    Raises ChangedError then, KubectlError otherwise; nothing is written in either case.
+    Raises ChangedError then, and nothing is written; KubectlError otherwise.  An answer that is lost after
+    the write is no error: the text is there.
     """
     patch = {"metadata": {"resourceVersion": found.version}, "data": {key: text}}
     with tempfile.TemporaryDirectory(prefix="twinpool-") as folder:
@@ -118,12 +119,25 @@ def replace(kubectl: Kubectl, found: ConfigMap, key: str, text: str, *, dry_run:
         try:
             kubectl.run(*arguments, *(["--dry-run=server"] if dry_run else []))
         except KubectlError as error:
-            if error.why is Why.OTHER and read(kubectl, found.name, found.namespace).version != found.version:
-                raise ChangedError(
-                    f"{found} was changed by somebody else in the meantime, nothing was written",
-                    "run the command again: it compares with what is there now",
-                ) from error
-            raise
+            _as_it_went(kubectl, found, (key, text), error)
+
+
+def _as_it_went(kubectl: Kubectl, found: ConfigMap, entry: tuple[str, str], error: KubectlError) -> None:
+    """Return where the text is there all the same; raises ChangedError, or else `error`."""
+    if error.why not in (Why.OTHER, Why.NO_ANSWER):
+        raise error
+    try:
+        now = read(kubectl, found.name, found.namespace)
+    except (KubectlError, ConfigMapError):
+        raise error from None
+    key, text = entry
+    if now.version == found.version:
+        raise error
+    if now.data.get(key) != text:
+        raise ChangedError(
+            f"{found} was changed by somebody else in the meantime, nothing was written",
+            "run the command again: it compares with what is there now",
+        ) from error
 
 
 def _parsed(found: dict[str, Any]) -> ConfigMap:

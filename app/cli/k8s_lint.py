@@ -12,12 +12,12 @@ import typer
 from app.cli import problem_lines
 from app.cli.k8s_render import OVERLAYS, CannotRender, folder_of, rendered
 from app.cli.output import CANNOT_TELL, FINDING, OK, choose, fail, print_json, printable
-from app.k8s.documents import Unreadable, read
+from app.k8s.documents import Document, Unreadable, read
 from app.k8s.lint import Finding, Report
 from app.k8s.lint import lint as lint_objects
 from app.k8s.rules import Rule
 from app.k8s.schemas import CannotCheck, Schemas
-from app.k8s.sources import tree
+from app.k8s.sources import Tree, tree
 from autoscaling.policy_problem import Problem
 
 FORMS = ("text", "json", "github")
@@ -98,15 +98,15 @@ def _checked(target: Path, schemas: Schemas) -> _Checked:
     name = str(target)
     try:
         if name == "-":
-            return _Checked(name, lint_objects(read(sys.stdin.read(), name), None, schemas, name))
+            # Without a standard input there is nothing to read.
+            return _judged(name, read("" if sys.stdin is None else sys.stdin.read(), name), None, schemas)
         if target.is_file():
-            text = target.read_text(encoding="utf-8")
-            return _Checked(name, lint_objects(read(text, name), None, schemas, name))
+            return _judged(name, read(target.read_text(encoding="utf-8"), name), None, schemas)
         folder = folder_of(target)
         found = tree(folder, _read)
         # What kustomize refuses to render may have its reason in the sources, which are judged then alone.
         documents = [] if found.broken else read(rendered(folder), str(folder))
-        return _Checked(str(folder), lint_objects(documents, found, schemas, str(folder)))
+        return _judged(str(folder), documents, found, schemas)
     except Unreadable as error:
         finding = Finding(name, error.line, "", Rule.YAML, error.message)
         return _Checked(name, Report((finding,), (), 0))
@@ -116,6 +116,14 @@ def _checked(target: Path, schemas: Schemas) -> _Checked:
         return _Checked(
             name, None, f"{name}: {getattr(error, 'strerror', None) or error}", "name a file of YAML"
         )
+
+
+def _judged(name: str, documents: list[Document], found: Tree | None, schemas: Schemas) -> _Checked:
+    """By every rule; nothing at all is not good: a command in front of a pipe may have failed."""
+    if not documents and not (found is not None and found.broken):
+        mend = "see whether what should have written them has failed, and name what holds them"
+        return _Checked(name, None, f"{name}: there are no objects", mend)
+    return _Checked(name, lint_objects(documents, found, schemas, name))
 
 
 def _read(file: Path) -> str | None:

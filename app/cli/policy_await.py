@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from app.cli import durations
-from app.cli.client import NotReachableError, RefusedError
+from app.cli.client import NOT_OURS, ODD, NotReachableError, RefusedError
 from app.cli.output import printable
 from autoscaling.policy_file import Problem
 
@@ -79,6 +79,8 @@ def wait(
             seen = _seen(found)
         except (NotReachableError, RefusedError) as error:
             told, seen = None, str(error)
+        except ODD:
+            told, seen = None, NOT_OURS
         if told is not None:
             return told, seen
         passed = waiting.clock() - began

@@ -6,7 +6,7 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
-from app.cli.client import get
+from app.cli.client import NOT_OURS, ODD, NotReachableError, get
 from autoscaling.decisions import Sizes
 from autoscaling.policy import CapacityPolicy
 from autoscaling.policy_file import PolicyRead, Problem, read_policy
@@ -27,6 +27,13 @@ class Running:
 
 def running(service: str) -> Running:
     """Ask the service; raises NotReachableError, RefusedError."""
+    try:
+        return _running(service)
+    except ODD as error:
+        raise NotReachableError(service, NOT_OURS) from error
+
+
+def _running(service: str) -> Running:
     found = get(service, "/admin/policy")
     revision = found["active_revision"]
     if revision is None:

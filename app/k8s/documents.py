@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -115,8 +116,17 @@ def _value(node: yaml.Node | None) -> tuple[Any, dict[Path, int]]:
     return yaml.constructor.SafeConstructor().construct_document(node), lines
 
 
-def _positions(node: yaml.Node, path: Path, lines: dict[Path, int]) -> None:
-    """The line of each key and entry; raises Unreadable for a key that stands twice."""
+def _positions(
+    node: yaml.Node, path: Path, lines: dict[Path, int], above: frozenset[int] = frozenset()
+) -> None:
+    """The line of each key and entry; raises Unreadable for a key that stands twice, or an alias in a circle.
+
+    `above` are the nodes that hold this one.
+    """
+    if id(node) in above:
+        line = node.start_mark.line + 1
+        raise Unreadable(line, "an alias names what it stands in, so the text has no end: write it out")
+    above |= {id(node)}
     lines.setdefault(path, node.start_mark.line + 1)
     if isinstance(node, yaml.MappingNode):
         seen = set()
@@ -126,10 +136,10 @@ def _positions(node: yaml.Node, path: Path, lines: dict[Path, int]) -> None:
                 raise Unreadable(key.start_mark.line + 1, f"the key {name} stands twice")
             seen.add(name)
             lines[*path, name] = key.start_mark.line + 1
-            _positions(value, (*path, name), lines)
+            _positions(value, (*path, name), lines, above)
     elif isinstance(node, yaml.SequenceNode):
         for index, value in enumerate(node.value):
-            _positions(value, (*path, index), lines)
+            _positions(value, (*path, index), lines, above)
 
 
 def line_of(lines: Mapping[Path, int], path: Path) -> int:
@@ -173,7 +183,15 @@ def whole(value: Any) -> int | None:
 
 
 def quantity(value: Any) -> float | None:
-    """A quantity of Kubernetes as a number; None when it is none."""
+    """A quantity of Kubernetes as a number; None when it is none, or beyond every number."""
+    try:
+        number = _number(value)
+    except OverflowError:
+        return None
+    return number if number is not None and math.isfinite(number) else None
+
+
+def _number(value: Any) -> float | None:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return float(value)
     matched = _QUANTITY.fullmatch(value) if isinstance(value, str) else None

@@ -16,7 +16,7 @@ from app.k8s.port_rules import of_ports
 from app.k8s.rules import Rule
 from app.k8s.schemas import Schemas
 from app.k8s.serve_rules import of_serve
-from app.k8s.source_rules import Located, of_sources, secret_data
+from app.k8s.source_rules import Located, generated, of_sources, secret_data, secrets
 from app.k8s.sources import Tree
 from app.k8s.timing_rules import of_timings
 from autoscaling.policy_problem import Path, field_name
@@ -54,6 +54,8 @@ def lint(documents: list[Document], tree: Tree | None, schemas: Schemas, name: s
     located = list(of_sources(tree, ray_config_maps(kept))) if tree is not None else []
     if tree is None:
         located += [item for document in kept for item in secret_data(document)]
+    else:
+        found += [item for document in kept if not generated(tree, document) for item in secrets(document)]
     findings = {_finding(item, tree, name) for item in found} | set(map(_of_source, located))
     if not services:
         notes = ["there is no RayService: only single objects were checked"]
@@ -100,7 +102,8 @@ def _of_source(item: Located) -> Finding:
 def _finding(item: Found, tree: Tree | None, name: str) -> Finding:
     """The place of a finding: the text inside, else the patch or file that set the field, else the render."""
     document = item.document
-    text = at(document.data, *item.path) if item.inner or item.problem else None
+    inside = item.inner or item.problem or item.path == SERVE
+    text = at(document.data, *item.path) if inside else None
     file = file_of_text(tree, text) if tree is not None and isinstance(text, str) else None
     if item.problem is not None:
         where, line, field = file, item.problem.line, item.problem.field

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from app.k8s import serve_schema
-from app.k8s.documents import Found, Unreadable, at, mapping, pairs, read_any
+from app.k8s.documents import Found, Unreadable, at, mapping, pairs, quantity, read_any
 from app.k8s.fleet import MODELS, SERVE, Deployed, Fleet
 from app.k8s.rules import Rule
 from autoscaling.policy_problem import Path, field_name
@@ -18,6 +18,7 @@ from deployments.ports import is_loopback
 
 BUILD = "app.main:build"
 APPLY = "deployments.actuator:ApplyPlan"
+DEFAULT_HOST = "0.0.0.0"  # noqa: S104  # of Ray Serve, where the config names none
 _OTHERS_ENV = ("RAY_", "VLLM_", "HF_", "TOKENIZERS_", "OMP_", "CUDA_", "NCCL_")
 _OURS_ENV = {"TWINPOOL_CACHE", "TWINPOOL_NODE_DIR"}
 
@@ -150,7 +151,7 @@ def _share(deployed: Deployed, share: int, told: int) -> Iterator[serve_schema.C
         words = f"a replica takes {share}, and the controller is told {told} ({deployed.name}.share)"
         yield Rule.CEILING, (*deployed.env_path, MODELS[deployed.name][0]), words
     resources = mapping(deployed.options.get("resources"))
-    asked = deployed.options.get("num_gpus") or sum(resources.values())
+    asked = deployed.options.get("num_gpus") or sum(quantity(value) or 0 for value in resources.values())
     if asked != share:
         words = f"asks Ray for {asked} accelerators or engine slots; its settings say that it takes {share}"
         yield Rule.CEILING, (*deployed.path, "ray_actor_options"), words
@@ -163,7 +164,7 @@ def _controller_env(fleet: Fleet) -> Path:
 
 def _admin(fleet: Fleet) -> Iterator[serve_schema.Complaint]:
     deployed = fleet.deployment(INGRESS)
-    host = str(mapping(at(fleet.serve, "http_options")).get("host", "127.0.0.1"))
+    host = str(mapping(at(fleet.serve, "http_options")).get("host", DEFAULT_HOST))
     if deployed is None or not isinstance(deployed.settings, IngressSettings):
         return
     if deployed.settings.admin_writable and not is_loopback(host):

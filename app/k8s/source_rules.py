@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from app.k8s.documents import Document, entries, line_of, mapping
+from app.k8s.documents import Document, Found, entries, line_of, mapping
 from app.k8s.rules import Rule
 from app.k8s.sources import Kustomization, Patch, Tree, groups_of, pointer_parts
 from autoscaling.policy_problem import Path
@@ -36,6 +36,16 @@ def of_sources(found: Tree, mounted: set[str]) -> Iterator[Located]:
         yield from _patch(patch)
     for document in found.objects:
         yield from secret_data(document)
+
+
+def generated(found: Tree, document: Document) -> bool:
+    """Whether a `secretGenerator` made this Secret: its own place is where that is found."""
+    names = [
+        str(mapping(generator).get("name"))
+        for kustomization in found.kustomizations
+        for generator in entries(kustomization.data.get("secretGenerator"))
+    ]
+    return any(document.name == name or document.name.startswith(f"{name}-") for name in names)
 
 
 def _hashes(kustomization: Kustomization, mounted: set[str]) -> Iterator[Located]:
@@ -70,15 +80,21 @@ def _secret_generators(kustomization: Kustomization) -> Iterator[Located]:
 
 
 def secret_data(document: Document) -> Iterator[Located]:
-    """A Secret with data among the objects."""
+    """A Secret with data among the objects of a file."""
+    for item in secrets(document):
+        line = line_of(document.lines, item.path)
+        yield Located(item.rule, document.file, line, item.path, item.message)
+
+
+def secrets(document: Document) -> Iterator[Found]:
+    """A Secret with data, however it came there: a List and a patch are seen in the render only."""
     if document.kind != "Secret":
         return
     for key in ("data", "stringData"):
         if document.data.get(key):
-            yield Located(
+            yield Found(
                 Rule.SECRET_DATA,
-                document.file,
-                line_of(document.lines, (key,)),
+                document,
                 (key,),
                 f"Secret {document.name} has data: make it in the cluster (`kubectl create secret`), "
                 "or by External Secrets, and take the old value out of use",

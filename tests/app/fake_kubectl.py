@@ -4,6 +4,7 @@ config_map.json   the object; what a patch changes
 mount/            the volume of a pod, swapped as the kubelet does it, unless `kubelet_stopped` is there
 calls.jsonl       what it was asked, one list of arguments a line
 fails.json        verb -> what it says on standard error, and fails
+lost.json         what it says, and fails, after it has written a patch
 meddle.json       data that somebody else writes just before the next patch
 """
 
@@ -83,6 +84,9 @@ def main(arguments: list[str]) -> None:
         fail(CONFLICT.format(name=name))
     if option(arguments, "dry-run") is None:
         store(found, patch["data"])
+        lost = CLUSTER / "lost.json"
+        if lost.exists():
+            fail(json.loads(lost.read_text(encoding="utf-8")))
     print(f"configmap/{name} patched")
 
 

@@ -272,6 +272,22 @@ def test_an_edit_of_somebody_else_is_not_undone(tmp_path: Path, cluster: Cluster
     assert theirs == cluster.data[KEY]
 
 
+@pytest.mark.parametrize(
+    "said", ["error: EOF", "Unable to connect to the server: net/http: request canceled (Client.Timeout)"]
+)
+def test_an_answer_that_is_lost_after_the_write(
+    said: str, tmp_path: Path, cluster: Cluster, service: str
+) -> None:
+    """The text is there, and nobody else wrote it: its verdict is waited for, exit code 0."""
+    cluster.set("lost.json", said)
+
+    done = apply(file(tmp_path, GOOD), url=service)
+
+    assert 0 == done.exit_code, done.output
+    assert "revision 2 is active" == done.stdout.splitlines()[-1]
+    assert "somebody else" not in words(done)
+
+
 # --- what the controller says
 
 

@@ -171,3 +171,26 @@ def test_standard_input() -> None:
 
     assert 1 == done.returncode, done.stderr
     assert "-:5: stringData" in done.stdout
+
+
+@pytest.mark.parametrize("text", ["", "---\n", "# nothing\n"])
+def test_nothing_is_not_called_good(text: str, tmp_path: Path) -> None:
+    """Exit code 2: a render that failed in front of a pipe leaves nothing, which was never checked."""
+    empty = tmp_path / "rendered.yaml"
+    empty.write_text(text, encoding="utf-8")
+
+    done = run("k8s", "lint", str(empty))
+
+    assert 2 == done.exit_code
+    assert f"{empty}: there are no objects: see whether" in done.stdout
+
+
+def test_a_renderer_that_prints_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same for an overlay: exit code 2 where kubectl ends well and without a word."""
+    kubectl = tmp_path / "kubectl"
+    kubectl.write_text("#!/bin/sh\n", encoding="utf-8")
+    kubectl.chmod(0o755)
+    copy = Copy(tmp_path / "copy")
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    assert 2 == run("k8s", "lint", str(copy.root / "overlays" / "prod")).exit_code
