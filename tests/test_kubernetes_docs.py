@@ -56,12 +56,21 @@ RUN = [block for heading, block in SHELL if heading.endswith(OFFLINE)]
 
 def checked(block: str) -> str:
     """The block as a script that ends at the first line with another exit code than the one it states."""
-    lines = []
+    lines: list[str] = []
+    command, until = "", None  # the last command, and the word that ends the text below it
     for line in block.splitlines():
-        expected = re.search(r"  # exit code (\d+)", line)
-        code = 0 if expected is None else int(expected[1])
-        said = f'echo "exit code $found: "{shlex.quote(line)} >&2'
-        lines.append(f'{line}\nfound=$?; [ "$found" -eq {code} ] || {{ {said}; exit 99; }}')
+        lines.append(line)
+        if until is None:
+            command = line
+            begins = re.search(r"<<'(\w+)'$", line)
+            until = None if begins is None else begins[1]
+        elif line == until:
+            until = None
+        if until is None:
+            expected = re.search(r"  # exit code (\d+)", command)
+            code = 0 if expected is None else int(expected[1])
+            said = f'echo "exit code $found: "{shlex.quote(command)} >&2'
+            lines.append(f'found=$?; [ "$found" -eq {code} ] || {{ {said}; exit 99; }}')
     return "\n".join(lines)
 
 
@@ -70,6 +79,8 @@ def checked(block: str) -> str:
 def test_what_needs_no_cluster_runs(tmp_path: Path) -> None:
     """Block after block in a copy of the manifests, each line with the exit code that the page says."""
     shutil.copytree(ROOT / "k8s", tmp_path / "k8s")
+    shutil.copy(ROOT / ".gitignore", tmp_path)
+    subprocess.run(["git", "init", "--quiet", str(tmp_path)], check=True)
     programs = tmp_path / "bin"
     programs.mkdir()
     twinpool = programs / "twinpool"
@@ -92,9 +103,9 @@ def test_what_needs_no_cluster_runs(tmp_path: Path) -> None:
             check=False,
         )
         assert 0 == done.returncode, f"{block}\n{done.stdout}\n{done.stderr}"
-    assert (tmp_path / "mine.yaml").stat().st_size > 0
-    changed = set((tmp_path / "after-rendered.yaml").read_text().splitlines()) - set(
-        (tmp_path / "before-rendered.yaml").read_text().splitlines()
+    assert (tmp_path / "build" / "mine.yaml").stat().st_size > 0
+    changed = set((tmp_path / "build" / "after.yaml").read_text().splitlines()) - set(
+        (tmp_path / "build" / "before.yaml").read_text().splitlines()
     )
     assert ["overload: {retryAfterSeconds: 5}"] == [line.partition("#")[0].strip() for line in changed]
 
@@ -156,9 +167,9 @@ def said(*arguments: str) -> str:
 
 @needs_manifests
 def test_every_path_of_the_manifests_is_there() -> None:
-    """A copy, `mine`, is the overlay that it was copied from."""
+    """A copy is the overlay that it was copied from."""
     found = {path.rstrip("/.") for path in re.findall(r"\bk8s/[\w./-]+", PAGE)}
-    named = {path.replace("overlays/mine", "overlays/prod") for path in found}
+    named = {re.sub("overlays/(mine|four)", "overlays/prod", path) for path in found}
 
     assert {path for path in named if not (ROOT / path).exists()} == set()
 
@@ -204,10 +215,19 @@ def test_what_a_gitops_tool_is_given_is_yaml() -> None:
     """One document each; the pointer that Argo CD ignores is the entry that `policy apply` replaces."""
     documents = [yaml.safe_load(block) for heading, block in blocks("yaml") if heading == "GitOps"]
 
-    assert ["Application", "Kustomization", None] == [document.get("kind") for document in documents]
+    assert ["Application", "Kustomization"] == [document["kind"] for document in documents[:2]]
     ignored = {rule["kind"]: rule for rule in documents[0]["spec"]["ignoreDifferences"]}
     assert policy_apply.CONFIG_MAP == ignored["ConfigMap"]["name"]
     assert ["/data/policy.yaml"] == ignored["ConfigMap"]["jsonPointers"]
+
+
+@needs_manifests
+def test_the_entry_that_flux_leaves_alone_is_the_one_of_the_overlays() -> None:
+    """It is the entry of `settings` with options: a second one of that name would be refused."""
+    (entry,) = [yaml.safe_load(block) for heading, block in blocks("yaml") if heading == "GitOps"][2]
+    settings = yaml.safe_load((PROD / "settings" / "kustomization.yaml").read_text(encoding="utf-8"))
+
+    assert {key: entry[key] for key in ("name", "files")} in settings["configMapGenerator"]
 
 
 def test_one_sentence_per_line() -> None:
