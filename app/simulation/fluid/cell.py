@@ -9,7 +9,7 @@ import numpy as np
 from app.simulation.fluid.coming import Coming
 from app.simulation.fluid.ends import Ends
 from app.simulation.fluid.level import Level
-from app.simulation.fluid.load import Numbers
+from app.simulation.fluid.load import Numbers, summed
 from app.simulation.fluid.nature import Nature
 from app.simulation.fluid.pace import Busy, Pace
 from app.simulation.fluid.past import Past
@@ -76,11 +76,11 @@ class Cell:
     @property
     def total(self) -> float:
         """Sequences in flight."""
-        return float(self._running.sum() + self._waiting.sum())
+        return float(summed(self._running) + summed(self._waiting))
 
     def foresee(self, seconds: float) -> None:
         """Look ahead over a tick in which as many begin to run as of late."""
-        there, running = self.in_flight, float(self._running.sum())
+        there, running = self.in_flight, float(summed(self._running))
         if running > 0:
             # What waits inside the engine holds no memory, and may have other lengths.
             prompts = np.divide(self._prompts, there, np.zeros_like(there), where=there > 0)
@@ -90,20 +90,20 @@ class Cell:
         self.uneven = self._lately.uneven(
             self._nature.crowd, self.replicas, self.pace.steady, self.limit, self._hidden, self.floor
         )
-        waiting = float(self._waiting.sum())
-        self._look(self._paced(float(self._running.sum()), waiting, self._entering_per_s, seconds), seconds)
+        waiting = float(summed(self._waiting))
+        self._look(self._paced(running, waiting, self._entering_per_s, seconds), seconds)
         self.left = self._stay + waiting
         if waiting > 0:
             self.staying = np.ones_like(self.staying)
 
     def advance(self, seconds: float, coming: Coming) -> Numbers:
         """Pass a tick in which sequences come evenly; those that end, by flow."""
-        total = float(coming.sequences.sum())
+        total = float(summed(coming.sequences))
         if total > 0:
-            self._prompt = float(coming.prompts.sum()) / total, coming.square
+            self._prompt = float(summed(coming.prompts)) / total, coming.square
             self._guests = coming.guests, coming.bunch
-        replicas, began = max(1, self.replicas), float(self._running.sum())
-        offered, waited = self._waiting + coming.sequences, float(self._waiting.sum())
+        replicas, began = max(1, self.replicas), float(summed(self._running))
+        offered, waited = self._waiting + coming.sequences, float(summed(self._waiting))
         fitting = self._nature.stepping.fitting(self._context) * replicas
         entering = offered
         if waited > 0:
@@ -112,8 +112,8 @@ class Cell:
             there = float(offered @ self.staying)
             share = min(1.0, max(0.0, fitting - self._stay) / there) if there > 0 else 1.0
             entering = offered * share
-            waiting = (waited + float(offered.sum()) * (1.0 - share)) / 2
-            per_s, foreseen = float(entering.sum()) / replicas / seconds, self.pace.steps_per_s
+            waiting = (waited + float(summed(offered)) * (1.0 - share)) / 2
+            per_s, foreseen = float(summed(entering)) / replicas / seconds, self.pace.steps_per_s
             middle = (began + self._stay + there * share) / 2
             self._look(self._paced(middle, waiting, per_s, seconds), seconds)
             if abs(self.pace.steps_per_s - foreseen) <= FAR * foreseen:
@@ -130,10 +130,11 @@ class Cell:
         self.clock += steps
         # By the last tick alone pools would take turns, each full of what the other one was too full for.
         newest = -math.expm1(-seconds / LATELY_S)
-        self._entering_per_s += newest * (float(entering.sum()) / replicas / seconds - self._entering_per_s)
+        self._entering_per_s += newest * (float(summed(entering)) / replicas / seconds - self._entering_per_s)
         self._backlog, self._first_s = pace.backlog, pace.first_s
-        self._past = self._past.then(seconds, self.total / replicas)
-        self._lately = self._lately.then(seconds, total / replicas, self.total / replicas)
+        load = self.total / replicas
+        self._past = self._past.then(seconds, load)
+        self._lately = self._lately.then(seconds, total / replicas, load)
         return gone
 
     def level(self, seconds: float) -> Level:
@@ -195,5 +196,5 @@ class Cell:
 
     def _look(self, pace: Pace, seconds: float) -> None:
         self.pace, steps = pace, pace.steps_per_s * seconds
-        self._stay = float(self._running.sum() - self._ends.within(steps).sum())
+        self._stay = float(summed(self._running) - summed(self._ends.within(steps)))
         self.staying = self._ends.staying(steps, pace.first_s * pace.steps_per_s)

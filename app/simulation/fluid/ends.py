@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from app.simulation.fluid.course import Stays
-from app.simulation.fluid.load import Numbers
+from app.simulation.fluid.load import Numbers, summed
 
 
 class Ends:
@@ -30,11 +30,11 @@ class Ends:
         bins = steps / self._stays.bin_steps
         first, last = int(self._at), int(self._at + bins)
         if last + 1 > self._due.shape[1]:
-            return np.asarray(self._due[:, first:].sum(axis=1))
+            return np.asarray(summed(self._due[:, first:], axis=1))
         if first == last:
-            return np.asarray(self._due[:, first] * (bins / (first + 1 - self._at)))
+            return self._due[:, first] * (bins / (first + 1 - self._at))
         part = self._at + bins - last
-        return np.asarray(self._due[:, first:last].sum(axis=1) + self._due[:, last] * part)
+        return np.asarray(summed(self._due[:, first:last], axis=1) + self._due[:, last] * part)
 
     def staying(self, steps: float, delay: float) -> Numbers:
         """By flow, of those who come evenly while so many steps pass, the share that is there at their end.

@@ -27,6 +27,8 @@ LONG_S: Final = 6 * 3600.0
 _GRID_S: Final = 600.0  # the day's rate is followed in steps of ten minutes, the window of the published peak
 
 Numbers = NDArray[np.float64]
+# The same as the method sum, in half its time on arrays as short as those of a tick.
+summed: Final = np.add.reduce
 
 
 @dataclass(frozen=True, slots=True, eq=False)

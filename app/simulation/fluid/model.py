@@ -19,7 +19,7 @@ from app.simulation.fluid.crowd import Crowd
 from app.simulation.fluid.door import Door
 from app.simulation.fluid.fleet import Fleet
 from app.simulation.fluid.history import History
-from app.simulation.fluid.load import TICK_S, FluidLoad, Numbers
+from app.simulation.fluid.load import TICK_S, FluidLoad, Numbers, summed
 from app.simulation.fluid.nature import Nature
 from app.simulation.fluid.pace import Stepping
 from app.simulation.fluid.route import ROLES, Router
@@ -180,14 +180,15 @@ class _Run:
 
     def _coming(self, place: int, begun: Numbers, bunch: float) -> Coming:
         """Those let in, by kind, in the pool of a place."""
-        flows, total = len(self._load.flows), float(begun.sum())
+        flows, total = len(self._load.flows), float(summed(begun))
         sequences = np.asarray(np.bincount(self._flow_of, begun, flows), float)
         prompts = np.asarray(np.bincount(self._flow_of, begun * self._prompts, flows), float)
         if total <= 0:
             return Coming(sequences, prompts, 1.0)
         squares = begun * self._squares
-        guests = float(squares[self._home != place].sum() / squares.sum())
-        return Coming(sequences, prompts, float(squares.sum()) / total, guests, bunch)
+        square = float(summed(squares))
+        guests = float(summed(squares[self._home != place])) / square
+        return Coming(sequences, prompts, square / total, guests, bunch)
 
     def _refuse(self, at_s: float, tick: int, *, stranded: bool) -> None:
         for kind, came_s, count in self._door.queue.refuse(at_s, self._control.rules, stranded=stranded):

@@ -10,7 +10,7 @@ import numpy as np
 
 from app.simulation.fluid.course import Course
 from app.simulation.fluid.history import Of, row_of
-from app.simulation.fluid.load import FluidLoad, Numbers
+from app.simulation.fluid.load import FluidLoad, Numbers, summed
 from app.simulation.fluid.pace import Pace
 from app.simulation.fluid.spread import percentiles, tpot_s
 from autoscaling.latencies import FEWEST, MOST, WINDOW_S
@@ -46,7 +46,7 @@ class Speeds:
 
     def add(self, at_s: float, ended: Numbers, begun: Numbers, pace: Pace) -> None:
         """Note a tick: sequences that ended, by flow, and that were let in, by kind."""
-        count = float(ended.sum())
+        count = float(summed(ended))
         self._parts.append(_Part(at_s, ended, begun, count, count * np.array(row_of(pace))))
         self._ended += ended
         self._begun += begun
@@ -94,7 +94,7 @@ class Speeds:
         return middle, high
 
     def _ttft(self, begun: Numbers, row: Numbers) -> tuple[float | None, float | None]:
-        if begun.sum() <= 0:
+        if summed(begun) <= 0:
             return None, None
         chances = 2 * row[Of.CHANCE_S] * np.array(OF_CHANCE)
         values = row[Of.BEFORE_S] + row[Of.TOKEN_S] * self._prompts[:, None] + chances
@@ -103,7 +103,7 @@ class Speeds:
 
     def _mean(self, name: str, counts: Numbers, tokens: Numbers) -> float | None:
         """The mean length over the minute, as it was told before while it is about the same."""
-        total = float(counts.sum())
+        total = float(summed(counts))
         if total <= 0:
             return None
         mean = float(counts @ tokens) / total
