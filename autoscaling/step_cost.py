@@ -7,6 +7,7 @@ part in it, and `tokens_per_step` (1 or more) tokens of each come out of it on a
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 
 from autoscaling.routing_rules import StepCost
 
@@ -85,6 +86,7 @@ def prefill_s(cost: StepCost, prompt_tokens: float, sequences: float = 0, contex
     return step_s(cost, sequences, context_tokens, prompt_tokens)
 
 
+@lru_cache(maxsize=256)  # a controller asks the same at every tick
 def largest_batch(
     cost: StepCost, tpot_s_objective: float, context_tokens: float, tokens_per_step: float, most: int
 ) -> int:

@@ -56,6 +56,7 @@ class Cell:
         self._ends = Ends(nature.stays)
         self._running: Numbers = np.zeros(flows)
         self._waiting: Numbers = np.zeros(flows)
+        self._sums = (0.0, 0.0)  # of both
         self._prompts: Numbers = np.zeros(flows)  # tokens of those in flight
         self._prompt = (1.0, 1.0)  # tokens of a prompt that comes: mean, and mean of the squares
         self._guests = (0.0, 1.0)  # their share of the squares, and how many of them come at once
@@ -76,11 +77,11 @@ class Cell:
     @property
     def total(self) -> float:
         """Sequences in flight."""
-        return float(summed(self._running) + summed(self._waiting))
+        return self._sums[0] + self._sums[1]
 
     def foresee(self, seconds: float) -> None:
         """Look ahead over a tick in which as many begin to run as of late."""
-        there, running = self.in_flight, float(summed(self._running))
+        there, (running, waiting) = self.in_flight, self._sums
         if running > 0:
             # What waits inside the engine holds no memory, and may have other lengths.
             prompts = np.divide(self._prompts, there, np.zeros_like(there), where=there > 0)
@@ -90,7 +91,6 @@ class Cell:
         self.uneven = self._lately.uneven(
             self._nature.crowd, self.replicas, self.pace.steady, self.limit, self._hidden, self.floor
         )
-        waiting = float(summed(self._waiting))
         self._look(self._paced(running, waiting, self._entering_per_s, seconds), seconds)
         self.left = self._stay + waiting
         if waiting > 0:
@@ -102,8 +102,8 @@ class Cell:
         if total > 0:
             self._prompt = float(summed(coming.prompts)) / total, coming.square
             self._guests = coming.guests, coming.bunch
-        replicas, began = max(1, self.replicas), float(summed(self._running))
-        offered, waited = self._waiting + coming.sequences, float(summed(self._waiting))
+        replicas, (began, waited) = max(1, self.replicas), self._sums
+        offered = self._waiting + coming.sequences
         fitting = self._nature.stepping.fitting(self._context) * replicas
         entering = offered
         if waited > 0:
@@ -125,6 +125,7 @@ class Cell:
         held = self._running + offered
         self._running = np.maximum(self._running + entering - gone, 0.0)
         self._waiting = offered - entering
+        self._sums = float(summed(self._running)), float(summed(self._waiting))
         kept = np.divide(self.in_flight, held, np.zeros_like(held), where=held > 0)
         self._prompts = (self._prompts + coming.prompts) * kept
         self.clock += steps
@@ -160,6 +161,8 @@ class Cell:
             whole = getattr(self, name)
             setattr(other, name, whole * share)
             setattr(self, name, whole * (1.0 - share))
+        for cell in (self, other):
+            cell._sums = float(summed(cell._running)), float(summed(cell._waiting))
         for name in _ALIKE:
             setattr(other, name, getattr(self, name))
         self.replicas -= replicas
@@ -196,5 +199,5 @@ class Cell:
 
     def _look(self, pace: Pace, seconds: float) -> None:
         self.pace, steps = pace, pace.steps_per_s * seconds
-        self._stay = float(summed(self._running) - summed(self._ends.within(steps)))
+        self._stay = self._sums[0] - float(summed(self._ends.within(steps)))
         self.staying = self._ends.staying(steps, pace.first_s * pace.steps_per_s)

@@ -89,5 +89,5 @@ class History:
 
     def note(self, tick: int, clocks: Mapping[Role, float], paces: Mapping[Role, Pace]) -> None:
         """Keep what the pools were like in a tick; clocks are those of its beginning."""
-        for place, role in enumerate(Role):
-            self.pools[tick, place] = row_of(paces[role], clocks[role])
+        for place, (role, pace) in enumerate(paces.items()):
+            self.pools[tick, place] = row_of(pace, clocks[role])

@@ -113,8 +113,9 @@ class _Run:
             self._fleet.come(now)
 
     def _renew(self) -> None:
-        replicas = {role: self._fleet.pools[role].cell.replicas for role in Role}
-        seen = {role: self._fleet.pools[role].cell.uneven.seen for role in Role}
+        cells = {role: pool.cell for role, pool in self._fleet.pools.items()}
+        replicas = {role: cell.replicas for role, cell in cells.items()}
+        seen = {role: cell.uneven.seen for role, cell in cells.items()}
         self._router.renew(self._control.rules, self._control.limits, replicas, seen)
 
     def _watch(self, now: float, tick: int) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from app.simulation.acceptance import Acceptance
 from app.simulation.engine_profile import EngineProfile
@@ -15,9 +16,10 @@ from autoscaling.step_cost import step_s
 
 MOST_SHARE = 0.97  # of the time that prompts take at most, so that steps go on
 
+# Both are named tuples, which are made in a third of a frozen dataclass's time: four of each in every tick.
 
-@dataclass(frozen=True, slots=True)
-class Busy:
+
+class Busy(NamedTuple):
     """What a mean replica has to do in one tick; per replica, counts may be parts of one."""
 
     seconds: float
@@ -35,8 +37,7 @@ class Busy:
     uneven: Uneven
 
 
-@dataclass(frozen=True, slots=True)
-class Pace:
+class Pace(NamedTuple):
     """What follows from it.
 
     A sequence waits `queued_s` inside the engine for memory.  Then its first token takes `fixed_s`, the part

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +28,8 @@ class Past:
         """After a tick, at whose end so many are there."""
         kept = sum(age < self.kept_s for age in self.ages_s)
         ages = tuple(seconds + age for age in self.ages_s[: kept + 1])
-        return replace(self, ages_s=(0.0, *ages), loads=(load, *self.loads[: kept + 1]))
+        return Past(self.kept_s, (0.0, *ages), (load, *self.loads[: kept + 1]))
 
     def thinned(self, share: float) -> Past:
         """With idle replicas more: so large a share of all have been there."""
-        return replace(self, loads=tuple(share * load for load in self.loads))
+        return Past(self.kept_s, self.ages_s, tuple(share * load for load in self.loads))

@@ -25,6 +25,8 @@ ALONE: Final = -1  # the place of a load on which an answer does not depend
 
 Known = dict[tuple[int, int, int], int | None]  # pools' places, by kind and loads
 Borne = dict[tuple[int, int], int]  # loads, by kind and pool
+# What each kind bears where it goes now, by the loads of both: pools' places, and the most of each.
+Bearing = dict[tuple[int, int], list[list[tuple[int, int]]]]
 
 
 class Router:
@@ -46,7 +48,9 @@ class Router:
         self._views = [replica_like(role, role.value) for role in ROLES]
         self._known: Known = {}
         self._borne: Borne = {}
-        self._found: dict[tuple[float, ...], tuple[Known, Borne]] = {}  # both, by `_below`
+        self._bearing: Bearing = {}
+        # All three, by `_below`.
+        self._found: dict[tuple[float, ...], tuple[Known, Borne, Bearing]] = {}
 
     def renew(
         self,
@@ -75,11 +79,10 @@ class Router:
         Those keep a pool so full that others do not come in, whoever would have the first turn.
         """
         now = levels[0].now, levels[1].now
+        borne_by = self._borne_at(int(now[0]), int(now[1]))
 
         def more(kind: int) -> float:
-            place = self.choose(kind, int(now[0]), int(now[1]))
-            places = (0, 1) if place is None else (place,)
-            return max(self._most(kind, one) - now[one] for one in places)
+            return max(most - now[place] for place, most in borne_by[kind])
 
         found: list[list[int]] = []
         last: tuple[float, Tier] | None = None
@@ -160,6 +163,18 @@ class Router:
         ] = found
         return found
 
+    def _borne_at(self, speculative: int, plain: int) -> list[list[tuple[int, int]]]:
+        """By kind, the pool where it goes at these loads and the most that it bears there; or both pools."""
+        found = self._bearing.get((speculative, plain))
+        if found is None:
+            found = []
+            for kind in range(len(self._kinds)):
+                place = self.choose(kind, speculative, plain)
+                places = (0, 1) if place is None else (place,)
+                found.append([(one, self._most(kind, one)) for one in places])
+            self._bearing[speculative, plain] = found
+        return found
+
     def _most(self, kind: int, place: int) -> int:
         """The lowest load at which a pool is refused to a kind for which the other one has no room."""
         if (kind, place) not in self._borne:
@@ -182,7 +197,7 @@ class Router:
     def _look_at(self, below: tuple[float, ...]) -> None:
         """Ask about pools whose emptiest replicas are so far below the mean."""
         self._below = below
-        self._known, self._borne = self._found.setdefault(below, ({}, {}))
+        self._known, self._borne, self._bearing = self._found.setdefault(below, ({}, {}, {}))
 
     def _moved(self, kind: int, loads: tuple[int, int], place: int, load: int) -> int | None:
         """The choice with another load in one of the pools."""
