@@ -13,6 +13,7 @@ from app.k8s.origins import file_of_text, origin
 from app.k8s.pod_rules import of_images, of_pods, of_ray_pods, of_ray_version, of_tokens, placeholders
 from app.k8s.policy_rules import of_policy
 from app.k8s.port_rules import of_ports
+from app.k8s.references import of_references
 from app.k8s.rules import Rule
 from app.k8s.schemas import Schemas
 from app.k8s.serve_rules import of_serve
@@ -51,6 +52,7 @@ def lint(documents: list[Document], tree: Tree | None, schemas: Schemas, name: s
     services = fleets(kept)
     for fleet in services:
         found += _fleet(fleet, kept, schemas)
+    found += of_references(kept) if services else ()
     located = list(of_sources(tree, ray_config_maps(kept))) if tree is not None else []
     if tree is None:
         located += [item for document in kept for item in secret_data(document)]

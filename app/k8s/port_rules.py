@@ -9,6 +9,7 @@ from app.k8s.documents import Document, Found, at, entries, mapping, pairs, whol
 from app.k8s.fleet import Fleet
 from app.k8s.pods import Group
 from app.k8s.rules import Rule
+from app.k8s.selectors import labels_of, takes
 from app.k8s.timing_rules import HAPROXY_ENV
 from autoscaling.policy_problem import Path
 from autoscaling.types import Role
@@ -95,14 +96,7 @@ def _monitors(document: Document, fleet: Fleet) -> Iterator[Found]:
 
 def _selected(fleet: Fleet, selector: Mapping[str, Any]) -> list[Group]:
     """The groups whose pods a selector of labels takes."""
-    if selector.get("matchExpressions"):
-        return []
-    wanted = mapping(selector.get("matchLabels"))
-    return [
-        group
-        for group in fleet.groups
-        if all(group.pod_labels.get(label) == value for label, value in wanted.items())
-    ]
+    return [group for group in fleet.groups if takes(selector, labels_of(group, fleet.document.name))]
 
 
 def _known_ports(fleet: Fleet, selector: Any) -> set[str] | None:

@@ -43,6 +43,7 @@ class Rule(StrEnum):
     TIMINGS = "timings"
     PORTS = "ports"
     MOUNTS = "mounts"
+    REFERENCES = "references"
     POLICY_HASH = "policy-hash"
     POLICY_SUBPATH = "policy-subpath"
     STATE_PER_CLUSTER = "state-per-cluster"
@@ -176,6 +177,11 @@ RULES: dict[Rule, Reason] = {
     Rule.MOUNTS: Reason(
         "What the settings name is mounted where they name it, and what is mounted is named.",
         "A policy or profile that is mounted and not named is without effect, and nothing says so.",
+    ),
+    Rule.REFERENCES: Reason(
+        "What an object names is there: claims, accounts, priority classes, ConfigMaps with their keys, "
+        "Redis; a selector takes some pod.",
+        "The pods are not made or never start; a selector without pods says nothing at all.",
     ),
     Rule.POLICY_HASH: Reason(
         "The policy's ConfigMap has a stable name, without a hash.",
