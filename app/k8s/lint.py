@@ -16,6 +16,7 @@ from app.k8s.port_rules import of_ports
 from app.k8s.references import of_references
 from app.k8s.rules import Rule
 from app.k8s.schemas import Schemas
+from app.k8s.serve_options import of_serve_options
 from app.k8s.serve_rules import of_serve
 from app.k8s.source_rules import Located, generated, of_sources, secret_data, secrets
 from app.k8s.sources import Tree
@@ -88,6 +89,7 @@ def _objects(documents: list[Document], schemas: Schemas) -> Iterator[Found]:
 def _fleet(fleet: Fleet, documents: list[Document], schemas: Schemas) -> Iterable[Found]:
     yield from of_cluster(fleet, documents)
     yield from of_serve(fleet)
+    yield from of_serve_options(fleet, documents)
     yield from of_policy(fleet, documents)
     yield from of_timings(fleet, documents)
     yield from of_ports(fleet, documents)

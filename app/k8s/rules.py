@@ -28,6 +28,7 @@ class Rule(StrEnum):
     QUANTITY = "quantity"
     SERVE_SCHEMA = "serve-schema"
     SERVE_KEY = "serve-key"
+    SERVE_OPTIONS = "serve-options"
     AUTOSCALING_CONFIG = "autoscaling-config"
     INITIAL_REPLICAS = "initial-replicas"
     IMPORT_PATH = "import-path"
@@ -115,6 +116,11 @@ RULES: dict[Rule, Reason] = {
     Rule.SERVE_KEY: Reason(
         "`serveConfigV2` has known keys only.",
         "Ray Serve drops an unknown key without a word: `num_replica: 4` is one replica.",
+    ),
+    Rule.SERVE_OPTIONS: Reason(
+        "Serve listens for other pods at /, never queues, cuts no stream before L, scales nothing by itself "
+        "and fetches nothing.",
+        "Serve takes each of these options, and admission, sizes and long answers are twinpool's.",
     ),
     Rule.AUTOSCALING_CONFIG: Reason(
         "Each `autoscaling_config` is whole, with min_replicas <= max_replicas.",

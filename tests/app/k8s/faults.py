@@ -87,3 +87,12 @@ def is_found(fault: Fault) -> None:
 
     wanted = [item for item in found if item.rule is fault.rule and item.field.endswith(fault.field)]
     assert any(fault.words in item.message for item in wanted), found
+
+
+def serve_text(path: Path_) -> str:
+    """A text in the Serve config of prod."""
+    service = next(item for item in _prod() if item["kind"] == "RayService")
+    data: Any = yaml.safe_load(service["spec"][SERVE])
+    for part in path:
+        data = data[part]
+    return str(data)
