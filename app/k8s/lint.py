@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from app.k8s.cluster_rules import of_cluster
 from app.k8s.documents import Document, Found, Unreadable, at, line_of, value_and_lines
+from app.k8s.environment import of_switches, of_variables
 from app.k8s.fleet import SERVE, Fleet, fleets
 from app.k8s.mounts import of_mounts, ray_config_maps
 from app.k8s.origins import file_of_text, origin
@@ -14,6 +15,7 @@ from app.k8s.pod_rules import of_images, of_pods, of_ray_pods, of_ray_version, o
 from app.k8s.policy_rules import of_policy
 from app.k8s.port_rules import of_ports
 from app.k8s.references import of_references
+from app.k8s.rights import of_rights
 from app.k8s.rules import Rule
 from app.k8s.schemas import Schemas
 from app.k8s.serve_options import of_serve_options
@@ -83,6 +85,8 @@ def _objects(documents: list[Document], schemas: Schemas) -> Iterator[Found]:
         seen.add(key)
         yield from schemas.of(document)
         yield from of_pods(document)
+        yield from of_rights(document)
+        yield from of_variables(document)
         yield from of_ray_pods(document)
 
 
@@ -90,6 +94,7 @@ def _fleet(fleet: Fleet, documents: list[Document], schemas: Schemas) -> Iterabl
     yield from of_cluster(fleet, documents)
     yield from of_serve(fleet)
     yield from of_serve_options(fleet, documents)
+    yield from of_switches(fleet)
     yield from of_policy(fleet, documents)
     yield from of_timings(fleet, documents)
     yield from of_ports(fleet, documents)

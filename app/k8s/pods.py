@@ -68,9 +68,9 @@ class Group:
         return sum(int(quantity(value) or 0) for name, value in limits.items() if name.endswith("/gpu"))
 
     def env(self, name: str) -> tuple[str | None, Path]:
-        """A variable of Ray's container, and where it stands or would."""
+        """A variable of Ray's container, and its place; of a repeated name the last one counts."""
         path = (*self.container_path, "env")
-        for index, entry in pairs(self.container.get("env")):
+        for index, entry in reversed(list(pairs(self.container.get("env")))):
             if entry.get("name") == name:
                 value = entry.get("value")
                 return None if value is None else str(value), (*path, index, "value")

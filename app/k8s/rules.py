@@ -53,6 +53,7 @@ class Rule(StrEnum):
     RAY_VERSION = "ray-version"
     ARCHITECTURE = "architecture"
     PROCESS_GROUPS = "process-groups"
+    ENVIRONMENT = "environment"
     OPERATORS_ENV = "operators-env"
     RESOURCES = "resources"
     SECURITY = "security"
@@ -221,6 +222,10 @@ RULES: dict[Rule, Reason] = {
         "`RAY_process_group_cleanup_enabled` is 1 in every Ray container.",
         "Without it a replica that is killed leaves its engine and the accelerator's memory behind.",
     ),
+    Rule.ENVIRONMENT: Reason(
+        "A variable stands once, HAProxy is on or off in all groups alike, and the controller has one loop.",
+        "Of a repeated name the last one counts, and Ray reads every switch but `1` as off.",
+    ),
     Rule.OPERATORS_ENV: Reason(
         "Environment that the operator owns is not set by hand.",
         "KubeRay refuses it beside `gcsFaultToleranceOptions` and `authOptions`, or is overruled by it.",
@@ -272,7 +277,7 @@ RULES: dict[Rule, Reason] = {
         "KubeRay refuses the whole object.",
     ),
     Rule.SECRET_DATA: Reason(
-        "No Secret with data, and no generator of one.",
+        "No Secret with data, no generator of one, and no token or password as a plain value.",
         "What is in Git is known to everybody who reads Git, for ever.",
     ),
     Rule.PATCH_TEST: Reason(
