@@ -20,8 +20,10 @@ from app.k8s.rules import Rule
 from app.k8s.schemas import Schemas
 from app.k8s.serve_options import of_serve_options
 from app.k8s.serve_rules import of_serve
+from app.k8s.size_rules import of_limits, of_sizes
 from app.k8s.source_rules import Located, generated, of_sources, secret_data, secrets
 from app.k8s.sources import Tree
+from app.k8s.state_rules import of_state
 from app.k8s.timing_rules import of_timings
 from autoscaling.policy_problem import Path, field_name
 
@@ -86,12 +88,14 @@ def _objects(documents: list[Document], schemas: Schemas) -> Iterator[Found]:
         yield from schemas.of(document)
         yield from of_pods(document)
         yield from of_rights(document)
+        yield from of_limits(document)
         yield from of_variables(document)
         yield from of_ray_pods(document)
 
 
 def _fleet(fleet: Fleet, documents: list[Document], schemas: Schemas) -> Iterable[Found]:
     yield from of_cluster(fleet, documents)
+    yield from of_sizes(fleet)
     yield from of_serve(fleet)
     yield from of_serve_options(fleet, documents)
     yield from of_switches(fleet)
@@ -99,6 +103,7 @@ def _fleet(fleet: Fleet, documents: list[Document], schemas: Schemas) -> Iterabl
     yield from of_timings(fleet, documents)
     yield from of_ports(fleet, documents)
     yield from of_mounts(fleet, documents)
+    yield from of_state(fleet, documents)
     yield from of_images(fleet, documents)
     yield from of_ray_version(fleet, schemas.ray_version)
     yield from of_tokens(fleet)

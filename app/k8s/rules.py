@@ -199,7 +199,7 @@ RULES: dict[Rule, Reason] = {
         "A file that is mounted by `subPath` never changes: an edit of the policy is not seen.",
     ),
     Rule.STATE_PER_CLUSTER: Reason(
-        "The controller's state is on a volume, in a folder for each RayCluster.",
+        "The controller's state is on a volume that all pods can write, in a folder for each RayCluster.",
         "During an upgrade two controllers run: on one folder they shut each other out in turn.",
     ),
     Rule.IMAGE_DIGEST: Reason(
