@@ -71,7 +71,7 @@ def _own(group: Group) -> Iterator[Range]:
     )
     yield "the ports of Ray's workers", low, high
     yield "the ports of the ingresses", *ingress_ports(group)
-    for name in sorted(params):
+    for name in params:
         number = whole(params[name])
         if str(name).endswith("-port") and name not in WORKER_PORTS and number:
             yield str(name), number, number
