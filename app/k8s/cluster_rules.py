@@ -9,6 +9,7 @@ from typing import Any
 
 from app.k8s.documents import Document, Found, at, mapping, whole
 from app.k8s.fleet import SERVE, Fleet
+from app.k8s.node_resources import lacking
 from app.k8s.pods import CLUSTER
 from app.k8s.policy_rules import budget_of, kept_pods
 from app.k8s.rules import Rule
@@ -78,12 +79,13 @@ def _head(fleet: Fleet) -> Iterator[Found]:
 def _placement(fleet: Fleet) -> Iterator[Found]:
     for deployed in fleet.deployments:
         if not any(deployed.fits(group) for group in fleet.workers):
-            wanted = {
-                key: deployed.options[key]
-                for key in ("label_selector", "num_gpus", "resources")
-                if deployed.options.get(key)
-            }
-            words = f"no group has what {deployed.name} asks for: {wanted}"
+            near = min(
+                (list(lacking(group, deployed.options)) for group in fleet.workers), key=len, default=[]
+            )
+            words = (
+                f"no group has what {deployed.name} asks for; the nearest lacks {', '.join(near)}: ask for "
+                "less, or say it of the group (labels, rayStartParams, resources)"
+            )
             yield Found(Rule.PLACEMENT, fleet.document, SERVE, words, (*deployed.path, "ray_actor_options"))
 
 

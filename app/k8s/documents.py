@@ -17,7 +17,7 @@ from autoscaling.policy_problem import Path, Problem
 
 # libyaml where it is there: a rendered overlay has two thousand lines.
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_QUANTITY = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei|e\d+|E\d+)?")
+_QUANTITY = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei|e\d+|E\d+)?", re.ASCII)
 _SCALES = {"": 1.0, "m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}
 _SCALES |= {f"{letter}i": 1024.0**power for power, letter in enumerate("KMGTPE", 1)}
 
@@ -177,7 +177,7 @@ def whole(value: Any) -> int | None:
         return None
     if isinstance(value, int):
         return value
-    if isinstance(value, str) and re.fullmatch(r"\d{1,9}", value):
+    if isinstance(value, str) and re.fullmatch(r"\d{1,9}", value, re.ASCII):
         return int(value)
     return None
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from app.k8s.documents import Document, Unreadable, at, mapping, pairs, quantity, read_any
+from app.k8s.documents import Document, Unreadable, at, mapping, pairs, read_any
+from app.k8s.node_resources import lacking, slots
 from app.k8s.pods import CLUSTER, Group, groups
 from autoscaling.policy_problem import Path
 from autoscaling.types import Role
@@ -23,7 +24,6 @@ from deployments.config import (
     PoolSettings,
     Settings,
 )
-from deployments.local_config import ENGINE_SLOT
 
 SERVE: Path = ("spec", "serveConfigV2")
 MODELS: Mapping[str, tuple[str, type[Settings]]] = {
@@ -59,12 +59,7 @@ class Deployed:
 
     def fits(self, group: Group) -> bool:
         """Whether a replica can run in this group's pods."""
-        wanted = mapping(self.options.get("label_selector"))
-        if any(group.labels.get(label) != value for label, value in wanted.items()):
-            return False
-        gpus = quantity(self.options.get("num_gpus")) or 0
-        slots = quantity(at(self.options, "resources", ENGINE_SLOT)) or 0
-        return not group.head and group.accelerators >= gpus and group.engine_slots >= slots
+        return not group.head and not any(lacking(group, self.options))
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +114,7 @@ class Fleet:
 
     def slots(self, group: Group) -> int:
         """What one pod of a group has for the pools: accelerators, or engine slots."""
-        return group.accelerators or group.engine_slots
+        return slots(group)
 
 
 def fleets(documents: list[Document]) -> list[Fleet]:

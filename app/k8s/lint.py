@@ -7,17 +7,23 @@ from dataclasses import dataclass
 
 from app.k8s.cluster_rules import of_cluster
 from app.k8s.documents import Document, Found, Unreadable, at, line_of, value_and_lines
+from app.k8s.environment import of_switches, of_variables
 from app.k8s.fleet import SERVE, Fleet, fleets
 from app.k8s.mounts import of_mounts, ray_config_maps
 from app.k8s.origins import file_of_text, origin
 from app.k8s.pod_rules import of_images, of_pods, of_ray_pods, of_ray_version, of_tokens, placeholders
 from app.k8s.policy_rules import of_policy
 from app.k8s.port_rules import of_ports
+from app.k8s.references import of_references
+from app.k8s.rights import of_rights
 from app.k8s.rules import Rule
 from app.k8s.schemas import Schemas
+from app.k8s.serve_options import of_serve_options
 from app.k8s.serve_rules import of_serve
+from app.k8s.size_rules import of_limits, of_sizes
 from app.k8s.source_rules import Located, generated, of_sources, secret_data, secrets
 from app.k8s.sources import Tree
+from app.k8s.state_rules import of_state
 from app.k8s.timing_rules import of_timings
 from autoscaling.policy_problem import Path, field_name
 
@@ -51,6 +57,7 @@ def lint(documents: list[Document], tree: Tree | None, schemas: Schemas, name: s
     services = fleets(kept)
     for fleet in services:
         found += _fleet(fleet, kept, schemas)
+    found += of_references(kept) if services else ()
     located = list(of_sources(tree, ray_config_maps(kept))) if tree is not None else []
     if tree is None:
         located += [item for document in kept for item in secret_data(document)]
@@ -80,16 +87,23 @@ def _objects(documents: list[Document], schemas: Schemas) -> Iterator[Found]:
         seen.add(key)
         yield from schemas.of(document)
         yield from of_pods(document)
+        yield from of_rights(document)
+        yield from of_limits(document)
+        yield from of_variables(document)
         yield from of_ray_pods(document)
 
 
 def _fleet(fleet: Fleet, documents: list[Document], schemas: Schemas) -> Iterable[Found]:
     yield from of_cluster(fleet, documents)
+    yield from of_sizes(fleet)
     yield from of_serve(fleet)
+    yield from of_serve_options(fleet, documents)
+    yield from of_switches(fleet)
     yield from of_policy(fleet, documents)
     yield from of_timings(fleet, documents)
     yield from of_ports(fleet, documents)
     yield from of_mounts(fleet, documents)
+    yield from of_state(fleet, documents)
     yield from of_images(fleet, documents)
     yield from of_ray_version(fleet, schemas.ray_version)
     yield from of_tokens(fleet)

@@ -136,8 +136,8 @@ def _controller(fleet: Fleet, group: Group, documents: list[Document]) -> Iterat
     mounts = mounts_of(group)
     inner = (*deployed.env_path, MODELS[CONTROLLER][0])
 
-    def setting(message: str, rule: Rule = Rule.MOUNTS) -> Found:
-        return Found(rule, fleet.document, SERVE, message, inner)
+    def setting(message: str) -> Found:
+        return Found(Rule.MOUNTS, fleet.document, SERVE, message, inner)
 
     for name in ("policy", "profile"):
         value = getattr(controller, name)
@@ -155,20 +155,6 @@ def _controller(fleet: Fleet, group: Group, documents: list[Document]) -> Iterat
             yield Found(Rule.MOUNTS, fleet.document, (*mount.path, "mountPath"), words)
     if controller.policy is not None and mounted_policy(fleet, documents) is None:
         yield setting(f"policy is {controller.policy}: no ConfigMap with exactly one *.yaml is there")
-    yield from _state(fleet, mounts, controller.state_dir, setting)
-
-
-def _state(fleet: Fleet, mounts: list[Mount], state_dir: str | None, setting: Any) -> Iterator[Found]:
-    mount = None if state_dir is None else under(mounts, state_dir)
-    if state_dir is None:
-        yield setting(
-            "state_dir is not set: holds, overrides and moves are lost with the pod", Rule.STATE_PER_CLUSTER
-        )
-    elif mount is None or mount.claim is None:
-        yield setting(f"state_dir is {state_dir}, which is on no volume claim", Rule.STATE_PER_CLUSTER)
-    elif not mount.data.get("subPathExpr"):
-        words = "two RayClusters would share the folder in an upgrade: subPathExpr with the cluster's name"
-        yield Found(Rule.STATE_PER_CLUSTER, fleet.document, (*mount.path, "subPathExpr"), words)
 
 
 def _model(fleet: Fleet, role: Role, group: Group) -> Iterator[Found]:

@@ -1,4 +1,4 @@
-"""Rules about pods: images, architecture, environment, resources, rights."""
+"""Rules about pods: images, architecture, environment, resources."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from app.k8s.documents import Document, Found, at, entries, mapping, pairs, quantity, whole
+from app.k8s.documents import Document, Found, at, mapping, pairs, quantity
 from app.k8s.fleet import Fleet
 from app.k8s.mounts import images
 from app.k8s.pods import clusters, groups, pod_specs
@@ -63,12 +63,10 @@ def of_pods(document: Document) -> Iterator[Found]:
     """Findings in the pods of any object."""
     for path, pod, _ in pod_specs(document):
         yield from _architecture(document, path, pod)
-        yield from _rights(document, path, pod)
         for kind in ("initContainers", "containers"):
             for index, container in pairs(pod.get(kind)):
                 where = (*path, kind, index)
                 yield from _resources(document, where, container)
-                yield from _container_rights(document, where, container)
 
 
 def of_ray_pods(document: Document) -> Iterator[Found]:
@@ -142,23 +140,3 @@ def _quantity(document: Document, path: Path, name: str, value: Any) -> Iterator
         yield Found(Rule.QUANTITY, document, path, f"{value!r}: accelerators are whole")
     elif name == "cpu" and number > 1024:
         yield Found(Rule.QUANTITY, document, path, f"{value!r} is {number:g} cores: is m missing?")
-
-
-def _rights(document: Document, path: Path, pod: Mapping[str, Any]) -> Iterator[Found]:
-    context, where = mapping(pod.get("securityContext")), (*path, "securityContext")
-    if context.get("runAsNonRoot") is not True:
-        yield Found(Rule.SECURITY, document, (*where, "runAsNonRoot"), "must be true")
-    if whole(context.get("runAsUser")) == 0:
-        yield Found(Rule.SECURITY, document, (*where, "runAsUser"), "must not be 0, which is root")
-    if at(context, "seccompProfile", "type") not in ("RuntimeDefault", "Localhost"):
-        yield Found(Rule.SECURITY, document, (*where, "seccompProfile", "type"), "must be RuntimeDefault")
-
-
-def _container_rights(document: Document, path: Path, container: Mapping[str, Any]) -> Iterator[Found]:
-    context, where = mapping(container.get("securityContext")), (*path, "securityContext")
-    if context.get("allowPrivilegeEscalation") is not False:
-        yield Found(Rule.SECURITY, document, (*where, "allowPrivilegeEscalation"), "must be false")
-    if context.get("privileged"):
-        yield Found(Rule.SECURITY, document, (*where, "privileged"), "must not be true")
-    if "ALL" not in entries(at(context, "capabilities", "drop")):
-        yield Found(Rule.SECURITY, document, (*where, "capabilities", "drop"), "must hold ALL")

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from app.k8s.documents import Document, at, entries, mapping, pairs, quantity, whole
 from autoscaling.policy_problem import Path
-from deployments.local_config import ENGINE_SLOT
 
 CLUSTER: Path = ("spec", "rayClusterConfig")
 
@@ -65,28 +63,14 @@ class Group:
 
     @property
     def accelerators(self) -> int:
-        """Accelerators of one pod."""
+        """Accelerators of one pod's container, whatever Ray is told of them."""
         limits = mapping(at(self.container, "resources", "limits"))
         return sum(int(quantity(value) or 0) for name, value in limits.items() if name.endswith("/gpu"))
 
-    @property
-    def engine_slots(self) -> int:
-        """Engine slots of one pod, on the CPU."""
-        own = whole(at(self.data, "resources", ENGINE_SLOT))
-        if own is not None:
-            return own
-        text = (
-            str(at(self.data, "rayStartParams", "resources") or "").strip().strip("'\"").replace('\\"', '"')
-        )
-        try:
-            return whole(mapping(json.loads(text)).get(ENGINE_SLOT)) or 0
-        except ValueError:
-            return 0
-
     def env(self, name: str) -> tuple[str | None, Path]:
-        """A variable of Ray's container, and where it stands or would."""
+        """A variable of Ray's container, and its place; of a repeated name the last one counts."""
         path = (*self.container_path, "env")
-        for index, entry in pairs(self.container.get("env")):
+        for index, entry in reversed(list(pairs(self.container.get("env")))):
             if entry.get("name") == name:
                 value = entry.get("value")
                 return None if value is None else str(value), (*path, index, "value")

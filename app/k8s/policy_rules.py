@@ -126,12 +126,13 @@ def kept_pods(fleet: Fleet, documents: list[Document], group: Group) -> int:
 
 
 def budget_of(documents: list[Document], resource: str) -> tuple[Document, Path, int] | None:
-    """The quota of a resource, where a ResourceQuota states one."""
+    """The quota of a resource, where a ResourceQuota states one; of several the strictest counts."""
+    found = []
     for document in documents:
         if document.kind == "ResourceQuota":
             hard = mapping(at(document.data, "spec", "hard"))
             for key in (f"requests.{resource}", f"limits.{resource}"):
                 number = whole(hard.get(key))
                 if number is not None:
-                    return document, ("spec", "hard", key), number
-    return None
+                    found.append((document, ("spec", "hard", key), number))
+    return min(found, key=lambda quota: quota[2], default=None)

@@ -5,23 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from app.k8s.documents import Document, Found, at, entries, mapping, pairs, whole
+from app.k8s.documents import Document, Found, at, mapping, pairs, whole
 from app.k8s.fleet import Fleet
+from app.k8s.network_rules import SERVE_PORT, of_network
 from app.k8s.pods import Group
+from app.k8s.port_collisions import of_collisions
 from app.k8s.rules import Rule
+from app.k8s.selectors import labels_of, takes
 from app.k8s.timing_rules import HAPROXY_ENV
-from autoscaling.policy_problem import Path
-from autoscaling.types import Role
-from deployments.config import INGRESS
 
-SERVE_PORT = "serve"  # KubeRay makes its Service out of the port of this name
 DEFAULT_PORT = 8000
 HAPROXY_PORTS = {
     "RAY_SERVE_HAPROXY_STATS_PORT": ("haproxy-stats", 8404),
     "RAY_SERVE_HAPROXY_METRICS_PORT": ("haproxy-metrics", 9101),
 }
-INGRESS_PORTS = ("RAY_SERVE_DIRECT_INGRESS_MIN_HTTP_PORT", "RAY_SERVE_DIRECT_INGRESS_MAX_HTTP_PORT")
-DEFAULT_INGRESS_PORTS = (30000, 31000)
 _PROBES = ("readinessProbe", "livenessProbe", "startupProbe")
 
 
@@ -35,7 +32,8 @@ def of_ports(fleet: Fleet, documents: list[Document]) -> Iterator[Found]:
         yield from _routes(document, fleet, port)
         yield from _monitors(document, fleet)
         yield from _named_in_policies(document, fleet)
-    yield from _opened(fleet, documents)
+    yield from of_network(fleet, documents)
+    yield from of_collisions(fleet)
 
 
 def _containers(fleet: Fleet, group: Group, port: int) -> Iterator[Found]:
@@ -95,14 +93,7 @@ def _monitors(document: Document, fleet: Fleet) -> Iterator[Found]:
 
 def _selected(fleet: Fleet, selector: Mapping[str, Any]) -> list[Group]:
     """The groups whose pods a selector of labels takes."""
-    if selector.get("matchExpressions"):
-        return []
-    wanted = mapping(selector.get("matchLabels"))
-    return [
-        group
-        for group in fleet.groups
-        if all(group.pod_labels.get(label) == value for label, value in wanted.items())
-    ]
+    return [group for group in fleet.groups if takes(selector, labels_of(group, fleet.document.name))]
 
 
 def _known_ports(fleet: Fleet, selector: Any) -> set[str] | None:
@@ -121,84 +112,3 @@ def _named_in_policies(document: Document, fleet: Fleet) -> Iterator[Found]:
             if known is not None and isinstance(name, str) and name not in known:
                 where = ("spec", "ingress", rule, "ports", index, "port")
                 yield Found(Rule.PORTS, document, where, f"no selected pod has a port {name!r}")
-
-
-def _opened(fleet: Fleet, documents: list[Document]) -> Iterator[Found]:
-    """Whether policies, if there are any, let ingresses reach the replicas, and HAProxy the ingresses."""
-    policies = [document for document in documents if document.kind == "NetworkPolicy"]
-    if not policies:
-        return
-    ingress = fleet.deployment(INGRESS)
-    callers = [] if ingress is None else [group for group in fleet.workers if ingress.fits(group)]
-    for role in Role:
-        pool = fleet.pool(role)
-        for group in fleet.serving(role) if pool is not None else ():
-            assert pool is not None
-            yield from _open(
-                fleet, policies, group, callers, pool.port_range, f"port_range of the {role} pool"
-            )
-    for group in callers:
-        if group.env(HAPROXY_ENV)[0] == "1":
-            low, high = (
-                whole(group.env(name)[0]) or default
-                for name, default in zip(INGRESS_PORTS, DEFAULT_INGRESS_PORTS, strict=True)
-            )
-            yield from _open(
-                fleet, policies, group, list(fleet.workers), (low, high), "ports of the ingresses"
-            )
-
-
-def _open(
-    fleet: Fleet,
-    policies: list[Document],
-    target: Group,
-    callers: list[Group],
-    wanted: tuple[int, int],
-    words: str,
-) -> Iterator[Found]:
-    selecting = [
-        document
-        for document in policies
-        if target in _selected(fleet, mapping(at(document.data, "spec", "podSelector")))
-        and "Ingress" in (entries(at(document.data, "spec", "policyTypes")) or ["Ingress"])
-    ]
-    for caller in callers if selecting else ():
-        rules: list[tuple[Document, Path, Mapping[str, Any]]] = [
-            (document, ("spec", "ingress", number, "ports"), rule)
-            for document in selecting
-            for number, rule in pairs(at(document.data, "spec", "ingress"))
-            if _from(fleet, rule, caller)
-        ]
-        if any(_covers(rule, target, wanted) for _, _, rule in rules):
-            continue
-        ranges = [(document, path) for document, path, _ in rules if _has_range(document, path)]
-        where, path = ranges[-1] if ranges else (selecting[0], ("spec",))
-        message = f"nothing opens {wanted[0]}-{wanted[1]} ({words}) of group {target.name} to {caller.name}"
-        yield Found(Rule.PORTS, where, path, message)
-        return
-
-
-def _has_range(document: Document, path: Path) -> bool:
-    return any("endPort" in port for _, port in pairs(at(document.data, *path)))
-
-
-def _from(fleet: Fleet, rule: Mapping[str, Any], caller: Group) -> bool:
-    peers = entries(rule.get("from"))
-    return not peers or any(
-        caller in _selected(fleet, mapping(mapping(peer).get("podSelector")))
-        for peer in peers
-        if "podSelector" in mapping(peer) and "namespaceSelector" not in mapping(peer)
-    )
-
-
-def _covers(rule: Mapping[str, Any], target: Group, wanted: tuple[int, int]) -> bool:
-    ports = [port for _, port in pairs(rule.get("ports"))]
-    if not ports:
-        return True
-    for port in ports:
-        said = port.get("port")
-        low = target.ports().get(said) if isinstance(said, str) else whole(said)
-        high = whole(port.get("endPort")) or low
-        if low is not None and high is not None and low <= wanted[0] and wanted[1] <= high:
-            return True
-    return False

@@ -5,9 +5,9 @@ Names and types only, so that a mistyped field is found without the CustomResour
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
 
@@ -42,9 +42,33 @@ class _ClusterUpgrade(Fields):
 
 
 class _Auth(Fields):
+    """Ray's own token: ours, since one that the operator makes ends with its RayCluster."""
+
     enable_token: bool | None = Field(None, alias="enableK8sTokenAuth")
-    mode: str | None = None
-    secret_name: str | None = None
+    mode: Literal["token", "disabled"] = "disabled"
+    secret_name: str | None = Field(None, min_length=1)
+
+    @model_validator(mode="after")
+    def _named(self) -> _Auth:
+        if self.mode == "token" and self.secret_name is None:
+            raise ValueError("mode is token: say in secretName which Secret holds it")
+        return self
+
+
+class _SecretKey(Fields):
+    key: str = Field(min_length=1)
+    name: str = Field(min_length=1)
+    optional: bool | None = None
+
+
+class _SecretSource(Fields):
+    secret_key_ref: _SecretKey
+
+
+class _Secret(Fields):
+    """A secret by its name; `value` would be in Git."""
+
+    value_from: _SecretSource
 
 
 class _Autoscaler(Fields):
@@ -66,7 +90,7 @@ class _FaultTolerance(Fields):
     backend: str | None = None
     external_storage_namespace: str | None = None
     redis_address: str | None = None
-    redis_password: dict[str, Any] | None = None
+    redis_password: _Secret | None = None
     redis_username: dict[str, Any] | None = None
     storage: dict[str, Any] | None = None
 

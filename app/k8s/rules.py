@@ -28,6 +28,7 @@ class Rule(StrEnum):
     QUANTITY = "quantity"
     SERVE_SCHEMA = "serve-schema"
     SERVE_KEY = "serve-key"
+    SERVE_OPTIONS = "serve-options"
     AUTOSCALING_CONFIG = "autoscaling-config"
     INITIAL_REPLICAS = "initial-replicas"
     IMPORT_PATH = "import-path"
@@ -43,6 +44,7 @@ class Rule(StrEnum):
     TIMINGS = "timings"
     PORTS = "ports"
     MOUNTS = "mounts"
+    REFERENCES = "references"
     POLICY_HASH = "policy-hash"
     POLICY_SUBPATH = "policy-subpath"
     STATE_PER_CLUSTER = "state-per-cluster"
@@ -51,6 +53,7 @@ class Rule(StrEnum):
     RAY_VERSION = "ray-version"
     ARCHITECTURE = "architecture"
     PROCESS_GROUPS = "process-groups"
+    ENVIRONMENT = "environment"
     OPERATORS_ENV = "operators-env"
     RESOURCES = "resources"
     SECURITY = "security"
@@ -115,6 +118,11 @@ RULES: dict[Rule, Reason] = {
         "`serveConfigV2` has known keys only.",
         "Ray Serve drops an unknown key without a word: `num_replica: 4` is one replica.",
     ),
+    Rule.SERVE_OPTIONS: Reason(
+        "Serve listens for other pods at /, never queues, cuts no stream before L, scales nothing by itself "
+        "and fetches nothing.",
+        "Serve takes each of these options, and admission, sizes and long answers are twinpool's.",
+    ),
     Rule.AUTOSCALING_CONFIG: Reason(
         "Each `autoscaling_config` is whole, with min_replicas <= max_replicas.",
         "Ray Serve keeps it as a plain mapping and fails at the deploy, or at every tick.",
@@ -177,6 +185,11 @@ RULES: dict[Rule, Reason] = {
         "What the settings name is mounted where they name it, and what is mounted is named.",
         "A policy or profile that is mounted and not named is without effect, and nothing says so.",
     ),
+    Rule.REFERENCES: Reason(
+        "What an object names is there: claims, accounts, priority classes, ConfigMaps with their keys, "
+        "Redis; a selector takes some pod.",
+        "The pods are not made or never start; a selector without pods says nothing at all.",
+    ),
     Rule.POLICY_HASH: Reason(
         "The policy's ConfigMap has a stable name, without a hash.",
         f"With a hash every edit changes the pod templates: {_ONE_CLUSTER}.",
@@ -186,7 +199,7 @@ RULES: dict[Rule, Reason] = {
         "A file that is mounted by `subPath` never changes: an edit of the policy is not seen.",
     ),
     Rule.STATE_PER_CLUSTER: Reason(
-        "The controller's state is on a volume, in a folder for each RayCluster.",
+        "The controller's state is on a volume that all pods can write, in a folder for each RayCluster.",
         "During an upgrade two controllers run: on one folder they shut each other out in turn.",
     ),
     Rule.IMAGE_DIGEST: Reason(
@@ -208,6 +221,10 @@ RULES: dict[Rule, Reason] = {
     Rule.PROCESS_GROUPS: Reason(
         "`RAY_process_group_cleanup_enabled` is 1 in every Ray container.",
         "Without it a replica that is killed leaves its engine and the accelerator's memory behind.",
+    ),
+    Rule.ENVIRONMENT: Reason(
+        "A variable stands once, HAProxy is on or off in all groups alike, and the controller has one loop.",
+        "Of a repeated name the last one counts, and Ray reads every switch but `1` as off.",
     ),
     Rule.OPERATORS_ENV: Reason(
         "Environment that the operator owns is not set by hand.",
@@ -260,7 +277,7 @@ RULES: dict[Rule, Reason] = {
         "KubeRay refuses the whole object.",
     ),
     Rule.SECRET_DATA: Reason(
-        "No Secret with data, and no generator of one.",
+        "No Secret with data, no generator of one, and no token or password as a plain value.",
         "What is in Git is known to everybody who reads Git, for ever.",
     ),
     Rule.PATCH_TEST: Reason(

@@ -159,4 +159,4 @@ def _words(details: Any) -> str:
         case "missing":
             return "is missing"
         case _:
-            return str(details["msg"]).replace("Input should be", "must be")
+            return str(details["msg"]).removeprefix("Value error, ").replace("Input should be", "must be")

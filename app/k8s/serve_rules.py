@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -103,9 +104,23 @@ def _settings(deployed: Deployed) -> Iterator[serve_schema.Complaint]:
             words = serve_schema.plain(details["msg"])
             yield Rule.SETTINGS, here, f"{field}: {words}" if field else words
         return
+    for key in _repeated(text):
+        yield Rule.SETTINGS, here, f"the key {key} stands twice, and the last one counts: keep one of them"
     role = getattr(settings, "role", None)
     if role is not None and role.value != deployed.name:
         yield Rule.SETTINGS, here, f"role: is {role}, and the deployment is {deployed.name}"
+
+
+def _repeated(text: str) -> list[str]:
+    """Keys that stand twice in one mapping of a JSON text that is whole."""
+    found: list[str] = []
+
+    def kept(items: list[tuple[str, Any]]) -> None:
+        names = [name for name, _ in items]
+        found.extend(sorted({name for name in names if names.count(name) > 1}))
+
+    json.loads(text, object_pairs_hook=kept)
+    return found
 
 
 def _initial(deployed: Deployed) -> Iterator[serve_schema.Complaint]:

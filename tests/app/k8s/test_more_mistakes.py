@@ -474,12 +474,13 @@ def test_a_mistake_is_found_in_its_place(mistake: Mistake, tmp_path: Path) -> No
 def test_what_only_the_definitions_know(tmp_path: Path) -> None:
     """With KubeRay's schemas a value is found that our lists of fields take."""
     copy = Copy(tmp_path)
-    copy.edit("components/token-auth/rayservice.yaml", "mode: token", "mode: tokens")
+    scaling = "    enableInTreeAutoscaling: false\n"
+    copy.edit(BASE, scaling, f"{scaling}    autoscalerOptions: {{upscalingMode: Fast}}\n")
 
     plain, strict = copy.report("prod"), copy.report("prod", crd_schemas())
 
     assert () == plain.findings
-    assert [(Rule.CRD_SCHEMA, "spec.rayClusterConfig.authOptions.mode")] == [
+    assert [(Rule.CRD_SCHEMA, "spec.rayClusterConfig.autoscalerOptions.upscalingMode")] == [
         (finding.rule, finding.field) for finding in strict.findings
     ]
 
