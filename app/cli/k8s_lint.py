@@ -31,12 +31,13 @@ class _Checked:
     report: Report | None
     unreadable: str = ""
     mend: str = ""
+    refused: str = ""  # by kustomize, in its own words
 
     @property
     def code(self) -> int:
         """Its part of the exit code."""
         if self.report is None:
-            return CANNOT_TELL
+            return FINDING if self.refused else CANNOT_TELL
         return FINDING if self.report.findings else OK
 
 
@@ -62,7 +63,8 @@ def lint(
     """Check manifests by every rule and show each finding with its file and field; no cluster is needed.
 
     The rules and their reasons are listed in docs/manifest-rules.md.
-    Exit codes: 0 nothing was found, 1 a finding, 2 something cannot be read or checked.
+    Exit codes: 0 nothing was found, 1 a finding or an overlay that kustomize refuses, 2 something cannot be
+    read or checked.
     """
     choose(form, as_json=False, words=FORMS)
     try:
@@ -103,7 +105,7 @@ def _checked(target: Path, schemas: Schemas) -> _Checked:
         if target.is_file():
             return _judged(name, read(target.read_text(encoding="utf-8"), name), None, schemas)
         folder = folder_of(target)
-        found = tree(folder, _read)
+        found = tree(folder, _read, _names)
         # What kustomize refuses to render may have its reason in the sources, which are judged then alone.
         documents = [] if found.broken else read(rendered(folder), str(folder))
         return _judged(str(folder), documents, found, schemas)
@@ -111,7 +113,7 @@ def _checked(target: Path, schemas: Schemas) -> _Checked:
         finding = Finding(name, error.line, "", Rule.YAML, error.message)
         return _Checked(name, Report((finding,), (), 0))
     except CannotRender as error:
-        return _Checked(name, None, str(error), error.mend)
+        return _Checked(name, None, str(error), error.mend, error.whole)
     except (OSError, UnicodeDecodeError) as error:
         return _Checked(
             name, None, f"{name}: {getattr(error, 'strerror', None) or error}", "name a file of YAML"
@@ -133,10 +135,18 @@ def _read(file: Path) -> str | None:
         return None
 
 
+def _names(folder: Path) -> list[str] | None:
+    try:
+        return [path.name for path in folder.iterdir()]
+    except OSError:
+        return None
+
+
 def _text(item: _Checked) -> list[str]:
     report = item.report
     if report is None:
-        return [printable(f"{item.unreadable}: {item.mend}")]
+        lines = [printable(f"{item.unreadable}: {item.mend}")]
+        return lines + ([printable(f"note: kustomize: {item.refused}")] if item.refused else [])
     lines = [_line(finding) for finding in report.findings]
     if not lines:
         lines.append(f"{printable(item.name)}: ok, {report.objects} objects, {len(Rule)} rules")
@@ -152,7 +162,7 @@ def _line(finding: Finding) -> str:
 def _github(item: _Checked) -> list[str]:
     report = item.report
     if report is None:
-        return [problem_lines.file_annotation(item.name, item.unreadable)]
+        return [problem_lines.file_annotation(item.name, f"{item.unreadable}: {item.mend}")]
     lines = []
     for finding in report.findings:
         words = f"{finding.message} [{finding.rule}]"
@@ -165,7 +175,7 @@ def _json(item: _Checked) -> dict[str, Any]:
     report = item.report
     found: dict[str, Any] = {
         "name": item.name,
-        "ok": None,
+        "ok": False if item.refused else None,
         "unreadable": item.unreadable or None,
         "findings": [],
         "notes": [],

@@ -57,7 +57,9 @@ def lint(documents: list[Document], tree: Tree | None, schemas: Schemas, name: s
     else:
         found += [item for document in kept if not generated(tree, document) for item in secrets(document)]
     findings = {_finding(item, tree, name) for item in found} | set(map(_of_source, located))
-    if not services:
+    if tree is not None and tree.broken:
+        notes = ["nothing was rendered: only the sources were checked, mend this first"]
+    elif not services:
         notes = ["there is no RayService: only single objects were checked"]
     else:
         notes = placeholders(kept)
