@@ -31,3 +31,16 @@ def test_a_broken_serve_config_is_found_in_its_own_file(
     assert (SERVE, "") == (found.file, found.field)
     assert found.line > 6
     assert words in found.message
+
+
+@needs_kubectl
+@pytest.mark.parametrize("digest", ["sha256:abc123", "0" * 64])
+def test_a_digest_that_is_none_is_said_to_be_none(digest: str, tmp_path: Path) -> None:
+    """At the overlay's own entry, with the form that a digest has."""
+    copy = Copy(tmp_path)
+    copy.edit("overlays/prod/kustomization.yaml", "sha256:" + "0" * 64, f'"{digest}"')
+
+    found = [item for item in copy.findings("prod") if item.rule is Rule.IMAGE_DIGEST]
+
+    assert {"overlays/prod/kustomization.yaml"} == {item.file for item in found}
+    assert all(f"@{digest}: a digest is sha256: and 64 hex digits" in item.message for item in found)
