@@ -13,7 +13,7 @@ from app.cli import problem_lines
 from app.cli.k8s_render import OVERLAYS, CannotRender, folder_of, rendered
 from app.cli.output import CANNOT_TELL, FINDING, OK, choose, fail, print_json, printable
 from app.k8s.documents import Document, Unreadable, read
-from app.k8s.lint import Finding, Report
+from app.k8s.lint import NO_SERVICE, Finding, Report
 from app.k8s.lint import lint as lint_objects
 from app.k8s.rules import Rule
 from app.k8s.schemas import CannotCheck, Schemas
@@ -149,8 +149,17 @@ def _text(item: _Checked) -> list[str]:
         return lines + ([printable(f"note: kustomize: {item.refused}")] if item.refused else [])
     lines = [_line(finding) for finding in report.findings]
     if not lines:
-        lines.append(f"{printable(item.name)}: ok, {report.objects} objects, {len(Rule)} rules")
-    return lines + [printable(f"note: {note}") for note in report.notes]
+        lines.append(_ok(item.name, report))
+    return lines + [
+        printable(f"note: {note}") for note in report.notes if report.findings or note != NO_SERVICE
+    ]
+
+
+def _ok(name: str, report: Report) -> str:
+    said = f"{printable(name)}: ok, {report.objects} objects"
+    if NO_SERVICE in report.notes:
+        return f"{said} and no RayService: most of the {len(Rule)} rules had nothing to check"
+    return f"{said}, {len(Rule)} rules"
 
 
 def _line(finding: Finding) -> str:
@@ -168,7 +177,7 @@ def _github(item: _Checked) -> list[str]:
         words = f"{finding.message} [{finding.rule}]"
         problem = Problem(max(finding.line, 1), 1, finding.field, words)
         lines.append(problem_lines.annotation(finding.file, problem, "error"))
-    return lines or [f"{printable(item.name)}: ok"]
+    return lines or [_ok(item.name, report)]
 
 
 def _json(item: _Checked) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from app.k8s.sources import Tree
 from app.k8s.timing_rules import of_timings
 from autoscaling.policy_problem import Path, field_name
 
+NO_SERVICE = "there is no RayService: only single objects were checked"
 LOCAL = "config.kubernetes.io/local-config"
 
 
@@ -60,7 +61,7 @@ def lint(documents: list[Document], tree: Tree | None, schemas: Schemas, name: s
     if tree is not None and tree.broken:
         notes = ["nothing was rendered: only the sources were checked, mend this first"]
     elif not services:
-        notes = ["there is no RayService: only single objects were checked"]
+        notes = [NO_SERVICE]
     else:
         notes = placeholders(kept)
     return Report(tuple(sorted(findings)), (*notes, *schemas.notes()), len(kept))

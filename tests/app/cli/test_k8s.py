@@ -194,3 +194,15 @@ def test_a_renderer_that_prints_nothing(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setenv("PATH", str(tmp_path))
 
     assert 2 == run("k8s", "lint", str(copy.root / "overlays" / "prod")).exit_code
+
+
+@needs_kubectl
+@pytest.mark.usefixtures("at_home")
+@pytest.mark.parametrize("folder", ["k8s/components/gateway", "k8s/overlays/prod/settings"])
+def test_what_has_no_service_is_not_called_checked(folder: str) -> None:
+    """The line that says ok says that most rules had nothing to check, in both forms for people."""
+    text, github = run("k8s", "lint", folder), run("k8s", "lint", "-o", "github", folder)
+
+    assert (0, 0) == (text.exit_code, github.exit_code)
+    for done in (text, github):
+        assert "and no RayService: most of the" in done.stdout.splitlines()[0]
