@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from app.cli import problem_lines
+from app.cli.k8s_instead import instead
 from app.cli.k8s_render import OVERLAYS, CannotRender, folder_of, rendered
 from app.cli.output import CANNOT_TELL, FINDING, OK, choose, fail, print_json, printable
 from app.k8s.documents import Document, Unreadable, read
@@ -103,7 +104,11 @@ def _checked(target: Path, schemas: Schemas) -> _Checked:
             # Without a standard input there is nothing to read.
             return _judged(name, read("" if sys.stdin is None else sys.stdin.read(), name), None, schemas)
         if target.is_file():
-            return _judged(name, read(target.read_text(encoding="utf-8"), name), None, schemas)
+            documents = read(target.read_text(encoding="utf-8"), name)
+            mend = instead(target, documents)
+            if mend:
+                return _Checked(name, None, f"{name}: this is a source of an overlay, no render", mend)
+            return _judged(name, documents, None, schemas)
         folder = folder_of(target)
         found = tree(folder, _read, _names)
         # What kustomize refuses to render may have its reason in the sources, which are judged then alone.
