@@ -44,3 +44,23 @@ def test_a_digest_that_is_none_is_said_to_be_none(digest: str, tmp_path: Path) -
 
     assert {"overlays/prod/kustomization.yaml"} == {item.file for item in found}
     assert all(f"@{digest}: a digest is sha256: and 64 hex digits" in item.message for item in found)
+
+
+@needs_kubectl
+def test_what_stands_in_a_shared_file_is_mended_in_the_overlay(tmp_path: Path) -> None:
+    """A misnamed image leaves those of the base as they are: the overlay's `images` is pointed to."""
+    copy = Copy(tmp_path)
+    copy.edit("overlays/prod/kustomization.yaml", "  - name: twinpool\n", "  - name: twinpol\n")
+    copy.edit("base/rayservice.yaml", "  runAsNonRoot: true", "  runAsNonRoot: false")
+
+    found = copy.findings("prod")
+
+    images = [item for item in found if item.rule is Rule.IMAGE_DIGEST]
+    assert images
+    assert all("set it under `images` in" in item.message for item in images)
+    others = [item for item in found if item.rule is Rule.SECURITY]
+    assert others
+    assert all(
+        f"(patch it in {copy.root}/overlays/prod/kustomization.yaml, this file is shared" in item.message
+        for item in others
+    )
