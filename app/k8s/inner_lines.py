@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from itertools import accumulate
-from json.decoder import scanstring
 from typing import Any
 
 import yaml
@@ -81,7 +80,7 @@ def _value(text: str, at: int, path: Path, found: _Offsets) -> int:
         part: str | int = index
         start = at
         if is_object:
-            part, at = scanstring(text, at + 1)
+            part, at = json.JSONDecoder().raw_decode(text, at)
             at = _after(text, at) + 1  # the colon
         found[*path, part] = start
         at = _after(text, _value(text, at, (*path, part), found))
