@@ -75,15 +75,6 @@ def rollback(
         Path | None,
         typer.Option("--write", parser=path_of, metavar="FILE", help="Replace this file by that revision."),
     ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            parser=path_of,
-            metavar="FILE",
-            help="Put that revision into this file of yours, such as one in Git, in one step.",
-        ),
-    ] = None,
     output: Output = "text",
     as_json: AsJson = False,
     url: Url = None,
@@ -91,23 +82,19 @@ def rollback(
     """Show what going back to a revision would change; with --write, write it into the policy file.
 
     The service takes a written file by itself, as a new revision.
-    With --out the text goes into a file that the service does not read; without an answer it is untouched.
     Exit codes: 0 shown or written, 1 no such revision or no valid policy, 2 wrong usage, no answer,
     or the file cannot be written.
     """
     wanted_json = wants_json(output, as_json)
     service = address(url)
-    if write is not None and out is not None:
-        fail("--write and --out are both said", "say --write for the service's own file, --out for yours")
     with told():
         state = get(service, "/admin/policy")
         active = _text_of(service, state["active_revision"])
         wanted = get(service, f"/admin/policy/{revision}")
     path = str(write) if write is not None else state["path"]
     diff = _unified(active, state["active_revision"], wanted)
-    written = write if write is not None else out
-    if written is not None:
-        _write(written, wanted)
+    if write is not None:
+        _write(write, wanted)
     if wanted_json:
         print_json(
             {
@@ -118,7 +105,7 @@ def rollback(
                 "text": wanted["text"],
                 "diff": diff,
                 "command": None if path is None else _command(revision, path, url),
-                "written": None if written is None else str(written),
+                "written": None if write is None else str(write),
             }
         )
         return
@@ -129,9 +116,6 @@ def rollback(
     if write is not None:
         print(f"written: {printable(str(write))}")
         print("the service takes it within seconds, as a new revision: see `twinpool policy history`")
-    elif out is not None:
-        print(f"written: {printable(str(out))}")
-        print(f"to take it: commit it, or {printable(shlex.join(['twinpool', 'policy', 'apply', str(out)]))}")
     elif path is None:
         print("this service has no policy file: write one with --write FILE, and serve with --policy FILE")
     else:
@@ -179,7 +163,7 @@ def _write(path: Path, wanted: dict[str, Any]) -> None:
     except (OSError, policy_text.UnreadableError) as error:
         fail(
             f"{path} cannot be replaced: {getattr(error, 'strerror', None) or error}",
-            "name another file and put it in place where you may; "
+            "name another file with --write and put it in place where you may; "
             "a mounted ConfigMap is changed with `twinpool policy apply`",
         )
 

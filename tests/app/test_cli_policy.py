@@ -17,7 +17,7 @@ from app.cli.checks import CannotServe, first_sizes
 from autoscaling.policy_file import Problem
 from deployments import starter_policies
 from deployments.local_config import default_settings
-from tests.app.canned import NOWHERE, Canned, run, serving
+from tests.app.canned import Canned, run, serving
 
 GOOD = """\
 apiVersion: twinpool.dev/v1alpha1
@@ -419,36 +419,6 @@ def test_rollback_never_writes_an_invalid_policy(tmp_path: Path, service: Canned
     assert "revision 3:9:13: spec.pools.plain.minReplicas: " in done.stderr
     assert f"revision 3 is no valid policy, {file} is unchanged" in done.stderr
     assert GOOD == file.read_text(encoding="utf-8")
-
-
-def test_rollback_into_a_file_of_ones_own(tmp_path: Path, service: Canned) -> None:
-    """The text goes there, and it is said how it is taken; nothing is claimed of the service."""
-    file = tmp_path / "mine.yaml"
-
-    done = run("policy", "rollback", "1", "--out", str(file), url=service.url)
-
-    assert 0 == done.exit_code
-    assert NEWER == file.read_text(encoding="utf-8")
-    assert f"to take it: commit it, or twinpool policy apply {file}" == done.stdout.splitlines()[-1]
-    assert "" == done.stderr
-
-
-def test_without_an_answer_the_file_is_untouched(tmp_path: Path) -> None:
-    """Exit code 2, the way to a service on Kubernetes, and the old text."""
-    file = write(tmp_path, GOOD)
-
-    done = run("policy", "rollback", "1", "--out", str(file), url=NOWHERE)
-
-    assert 2 == done.exit_code
-    assert "on Kubernetes `kubectl port-forward` brings it here" in done.stderr
-    assert GOOD == file.read_text(encoding="utf-8")
-
-
-def test_one_file_is_written_at_most(tmp_path: Path, service: Canned) -> None:
-    """Both options are wrong usage, and nothing is written."""
-    done = run("policy", "rollback", "1", "--out", str(tmp_path / "a"), "--write", str(tmp_path / "b"))
-
-    assert (2, []) == (done.exit_code, list(tmp_path.iterdir()))
 
 
 def test_rollback_to_what_is_not_there(service: Canned) -> None:
