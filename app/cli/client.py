@@ -24,7 +24,10 @@ CALL_LIMIT_S = 10.0
 LONGEST_WHO = 100  # characters, as the service
 NOT_OURS = "the answer is not twinpool's"
 ODD = (KeyError, TypeError, ValueError, AttributeError)  # of reading an answer that another program gave
-MEND = "start the service with `twinpool serve`, or name its address with TWINPOOL_URL or --url"
+MEND = (
+    "start the service with `twinpool serve`, or name its address with TWINPOOL_URL or --url; "
+    "on Kubernetes `kubectl port-forward` brings it here"
+)
 
 
 class NotReachableError(Exception):
@@ -57,6 +60,14 @@ def address(url: str | None) -> str:
     if not usable:
         fail(f"{found} is no address of a service", f"write it as {DEFAULT_URL}")
     return found.rstrip("/")
+
+
+def address_note(url: str | None) -> str:
+    """What is assumed of an address that is not said in full; empty for one that is."""
+    found = url or os.environ.get("TWINPOOL_URL")
+    if not found:
+        return f"neither TWINPOOL_URL nor --url is set: the service is asked at {DEFAULT_URL}"
+    return "" if "://" in found else f"{found} has no scheme: the service is asked at http://{found}"
 
 
 def call(url: str, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:

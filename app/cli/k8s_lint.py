@@ -10,10 +10,11 @@ from typing import Annotated, Any
 import typer
 
 from app.cli import problem_lines
+from app.cli.k8s_instead import instead
 from app.cli.k8s_render import OVERLAYS, CannotRender, folder_of, rendered
 from app.cli.output import CANNOT_TELL, FINDING, OK, choose, fail, print_json, printable
 from app.k8s.documents import Document, Unreadable, read
-from app.k8s.lint import Finding, Report
+from app.k8s.lint import NO_SERVICE, Finding, Report
 from app.k8s.lint import lint as lint_objects
 from app.k8s.rules import Rule
 from app.k8s.schemas import CannotCheck, Schemas
@@ -31,12 +32,13 @@ class _Checked:
     report: Report | None
     unreadable: str = ""
     mend: str = ""
+    refused: str = ""  # by kustomize, in its own words
 
     @property
     def code(self) -> int:
         """Its part of the exit code."""
         if self.report is None:
-            return CANNOT_TELL
+            return FINDING if self.refused else CANNOT_TELL
         return FINDING if self.report.findings else OK
 
 
@@ -62,7 +64,8 @@ def lint(
     """Check manifests by every rule and show each finding with its file and field; no cluster is needed.
 
     The rules and their reasons are listed in docs/manifest-rules.md.
-    Exit codes: 0 nothing was found, 1 a finding, 2 something cannot be read or checked.
+    Exit codes: 0 nothing was found, 1 a finding or an overlay that kustomize refuses, 2 something cannot be
+    read or checked.
     """
     choose(form, as_json=False, words=FORMS)
     try:
@@ -101,9 +104,13 @@ def _checked(target: Path, schemas: Schemas) -> _Checked:
             # Without a standard input there is nothing to read.
             return _judged(name, read("" if sys.stdin is None else sys.stdin.read(), name), None, schemas)
         if target.is_file():
-            return _judged(name, read(target.read_text(encoding="utf-8"), name), None, schemas)
+            documents = read(target.read_text(encoding="utf-8"), name)
+            mend = instead(target, documents)
+            if mend:
+                return _Checked(name, None, f"{name}: this is a source of an overlay, no render", mend)
+            return _judged(name, documents, None, schemas)
         folder = folder_of(target)
-        found = tree(folder, _read)
+        found = tree(folder, _read, _names)
         # What kustomize refuses to render may have its reason in the sources, which are judged then alone.
         documents = [] if found.broken else read(rendered(folder), str(folder))
         return _judged(str(folder), documents, found, schemas)
@@ -111,7 +118,7 @@ def _checked(target: Path, schemas: Schemas) -> _Checked:
         finding = Finding(name, error.line, "", Rule.YAML, error.message)
         return _Checked(name, Report((finding,), (), 0))
     except CannotRender as error:
-        return _Checked(name, None, str(error), error.mend)
+        return _Checked(name, None, str(error), error.mend, error.whole)
     except (OSError, UnicodeDecodeError) as error:
         return _Checked(
             name, None, f"{name}: {getattr(error, 'strerror', None) or error}", "name a file of YAML"
@@ -133,14 +140,31 @@ def _read(file: Path) -> str | None:
         return None
 
 
+def _names(folder: Path) -> list[str] | None:
+    try:
+        return [path.name for path in folder.iterdir()]
+    except OSError:
+        return None
+
+
 def _text(item: _Checked) -> list[str]:
     report = item.report
     if report is None:
-        return [printable(f"{item.unreadable}: {item.mend}")]
+        lines = [printable(f"{item.unreadable}: {item.mend}")]
+        return lines + ([printable(f"note: kustomize: {item.refused}")] if item.refused else [])
     lines = [_line(finding) for finding in report.findings]
     if not lines:
-        lines.append(f"{printable(item.name)}: ok, {report.objects} objects, {len(Rule)} rules")
-    return lines + [printable(f"note: {note}") for note in report.notes]
+        lines.append(_ok(item.name, report))
+    return lines + [
+        printable(f"note: {note}") for note in report.notes if report.findings or note != NO_SERVICE
+    ]
+
+
+def _ok(name: str, report: Report) -> str:
+    said = f"{printable(name)}: ok, {report.objects} objects"
+    if NO_SERVICE in report.notes:
+        return f"{said} and no RayService: most of the {len(Rule)} rules had nothing to check"
+    return f"{said}, {len(Rule)} rules"
 
 
 def _line(finding: Finding) -> str:
@@ -152,20 +176,20 @@ def _line(finding: Finding) -> str:
 def _github(item: _Checked) -> list[str]:
     report = item.report
     if report is None:
-        return [problem_lines.file_annotation(item.name, item.unreadable)]
+        return [problem_lines.file_annotation(item.name, f"{item.unreadable}: {item.mend}")]
     lines = []
     for finding in report.findings:
         words = f"{finding.message} [{finding.rule}]"
         problem = Problem(max(finding.line, 1), 1, finding.field, words)
         lines.append(problem_lines.annotation(finding.file, problem, "error"))
-    return lines or [f"{printable(item.name)}: ok"]
+    return lines or [_ok(item.name, report)]
 
 
 def _json(item: _Checked) -> dict[str, Any]:
     report = item.report
     found: dict[str, Any] = {
         "name": item.name,
-        "ok": None,
+        "ok": False if item.refused else None,
         "unreadable": item.unreadable or None,
         "findings": [],
         "notes": [],

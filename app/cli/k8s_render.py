@@ -4,24 +4,32 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from app.cli.output import FINDING, fail
+from app.cli.k8s_refusal import refusal
+from app.cli.output import CANNOT_TELL, FINDING, fail, printable
+from app.k8s.named_files import NAMES
 
 LIMIT_S = 60.0
 OVERLAYS = Path("k8s/overlays")
 
 
 class CannotRender(Exception):  # noqa: N818  # an outcome for the user
-    """Why there is no render; `mend` says what to do, `code` is the command's."""
+    """Why there is no render; `mend` says what to do, `whole` is what kustomize said, where it refuses."""
 
-    def __init__(self, message: str, mend: str, *, broken: bool = False) -> None:
+    def __init__(self, message: str, mend: str, whole: str = "") -> None:
         super().__init__(message)
         self.mend = mend
-        self.broken = broken  # the manifests are, not the tools
+        self.whole = whole
+
+    @property
+    def code(self) -> int:
+        """Of the command: the manifests are wrong, or else what is needed is not there."""
+        return FINDING if self.whole else CANNOT_TELL
 
 
 def render(
@@ -31,23 +39,39 @@ def render(
 ) -> None:
     """Print the objects of an overlay, as `kubectl apply -k` would send them.
 
-    Exit codes: 0 rendered, 1 kustomize refuses the overlay, 2 there is no kustomize or no such folder.
+    Exit codes: 0 rendered, 1 kustomize refuses the overlay, 2 there is no kustomize or no such overlay.
     """
     try:
         print(rendered(folder_of(overlay)), end="")
     except CannotRender as error:
-        fail(str(error), error.mend, *([FINDING] if error.broken else []))
+        if error.whole:
+            print(printable(f"kustomize: {error.whole}"), file=sys.stderr)
+        fail(str(error), error.mend, error.code)
 
 
 def folder_of(overlay: Path) -> Path:
     """The folder that is meant; raises CannotRender."""
     for folder in (overlay, OVERLAYS / overlay):
         if folder.is_dir():
-            return folder
+            if any((folder / name).is_file() for name in NAMES):
+                return folder
+            raise CannotRender(f"{folder}: there is no {NAMES[0]} here", _instead(folder))
     raise CannotRender(
         f"{overlay}: no such folder, nor {OVERLAYS / overlay}",
         "name a folder with a kustomization.yaml; run this where k8s/ lies",
     )
+
+
+def _instead(folder: Path) -> str:
+    """The overlays below a folder that is none, or what makes it one."""
+    places = [folder, folder / OVERLAYS.name, folder / OVERLAYS]
+    found = [
+        str(path.parent)
+        for place in places
+        for path in sorted(place.glob(f"*/{NAMES[0]}"))
+        if place.name == OVERLAYS.name
+    ]
+    return f"name one of {', '.join(found)}" if found else f"give it one, as {OVERLAYS / 'prod'} has it"
 
 
 def rendered(folder: Path) -> str:
@@ -74,6 +98,6 @@ def rendered(folder: Path) -> str:
     except OSError as error:
         raise CannotRender(f"{command[0]}: {error.strerror}", "mend or replace it") from error
     if done.returncode != 0:
-        words = " ".join(done.stderr.split()) or f"exit status {done.returncode}"
-        raise CannotRender(f"{folder}: {words}", "mend the file that it names", broken=True)
+        found = refusal(done.stderr or f"exit status {done.returncode}", folder)
+        raise CannotRender(f"{folder}: {found.cause}", found.mend, found.whole)
     return done.stdout

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 
 LIMIT_S = 120.0  # a login plugin may ask a person first
 ANSWER_LIMIT = "20s"  # of the API server, one request
@@ -26,6 +28,7 @@ class Why(StrEnum):
     OTHER = "other"
 
 
+NO_CONFIG_HOST = "localhost:8080"  # what kubectl asks when it has no configuration at all
 # Words of kubectl and of the API server; the first that is found tells why.
 _WORDS = (
     ("(NotFound)", Why.NOT_FOUND),
@@ -38,7 +41,7 @@ _WORDS = (
     ("context was not found", Why.NO_CONTEXT),
     ("no context exists", Why.NO_CONTEXT),
     ("current-context is not set", Why.NO_CONTEXT),
-    ("localhost:8080", Why.NO_CONTEXT),  # what kubectl asks when it has no configuration at all
+    (NO_CONFIG_HOST, Why.NO_CONTEXT),
     ("nable to connect to the server", Why.NO_ANSWER),
     ("The connection to the server", Why.NO_ANSWER),
     ("no such host", Why.NO_ANSWER),
@@ -53,6 +56,8 @@ _MEND = {
     Why.NOT_FOUND: "see what there is with `kubectl get`",
     Why.OTHER: "see what `kubectl version` says, and read the message",
 }
+
+NO_CONFIG = "set KUBECONFIG to the file that the cluster's admin gave you, or put it at ~/.kube/config"
 
 _LOG_LINE = re.compile(r"[IWEF]\d{4} \d\d:\d\d")  # such as `E1130 22:10:02.224085   25452 memcache.go:265]`
 
@@ -101,7 +106,11 @@ class Kubectl:
             raise KubectlError(f"{self.program} does not run: {error.strerror}", Why.ABSENT) from error
         if done.returncode != 0:
             words = _words(done.stderr) or f"exit code {done.returncode}, and no word"
-            raise KubectlError(f"kubectl {arguments[0]}: {words[:SHOWN]}", _why(done.stderr))
+            why = _why(done.stderr)
+            if NO_CONFIG_HOST in done.stderr and not _has_config():
+                words = f"there is no kubeconfig ({words[:SHOWN]})"
+                raise KubectlError(f"kubectl {arguments[0]}: {words}", why, NO_CONFIG)
+            raise KubectlError(f"kubectl {arguments[0]}: {words[:SHOWN]}", why)
         return done.stdout
 
     def asked_context(self) -> str | None:
@@ -123,6 +132,12 @@ def _words(stderr: str) -> str:
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
     said = [line for line in lines if not _LOG_LINE.match(line)] or lines
     return " ".join(said).removeprefix("error: ")
+
+
+def _has_config() -> bool:
+    """Whether any file is there that kubectl would read its contexts from."""
+    said = [part for part in os.environ.get("KUBECONFIG", "").split(os.pathsep) if part]
+    return any(Path(part).expanduser().is_file() for part in said or ["~/.kube/config"])
 
 
 def _why(stderr: str) -> Why:

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from app.cli import config_map, durations, policy_text
-from app.cli.client import NotReachableError, RefusedError, address
+from app.cli.client import NotReachableError, RefusedError, address, address_note
 from app.cli.config_map import ChangedError, ConfigMapError
 from app.cli.kubectl import Kubectl, KubectlError
 from app.cli.output import FINDING, AsJson, Output, Url, fail, printable, wants_json
@@ -60,6 +60,8 @@ def apply(
     """
     as_program = wants_json(output, as_json)
     limit_s, service, new = _seconds(timeout), address(url), _candidate(file)
+    if note := address_note(url):
+        say(f"note: {note}")
     try:
         kubectl = Kubectl.found(context)
         edit = _edit(new, kubectl, (name, namespace, key), service)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,8 +11,15 @@ from typing import Annotated, Any
 import typer
 
 from app.cli import policy_text, problem_lines
+from app.cli.k8s_instead import policy_instead
 from app.cli.output import CANNOT_TELL, FINDING, OK, AsJson, choose, print_json, printable
 from autoscaling.policy_file import PolicyRead, read_policy
+
+# An object of another kind at the root, in a file of one or more.
+_MANIFESTS = re.compile(
+    r"^kind: (?:RayService|ConfigMap|Namespace|Kustomization|Component|Deployment|Service|List)\s*$",
+    re.MULTILINE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +69,12 @@ def _checked(path: Path) -> _Checked:
     try:
         found = policy_text.read(path)
     except policy_text.UnreadableError as error:
-        return _Checked(str(path), None, str(error), error.mend)
+        return _Checked(str(path), None, str(error), policy_instead(path) or error.mend)
+    if _MANIFESTS.search(found.text):
+        words = f"{found.file}: these look like rendered manifests, no policy file"
+        return _Checked(
+            found.file, None, words, "name the file of the ConfigMap, such as settings/policy.yaml"
+        )
     return _Checked(found.file, read_policy(found.text, time.time()))
 
 

@@ -140,7 +140,7 @@ def _demand(fleet: Fleet, documents: list[Document]) -> Iterator[Found]:
             f"an upgrade takes {needed} accelerators at once, the quota is {quota[2]}: raise it, or take "
             f"components/incremental-upgrade, or {NO_UPGRADE!r} (delete and apply, with an interruption)"
         )
-        yield Found(Rule.UPGRADE_DEMAND, fleet.document, UPGRADE, words)
+        yield Found(Rule.UPGRADE_DEMAND, quota[0], quota[1], words)
 
 
 def _together(fleet: Fleet) -> Iterator[Found]:

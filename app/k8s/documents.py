@@ -51,8 +51,8 @@ class Document:
 class Found:
     """A finding of one rule in one object, before its source file is looked up.
 
-    `inner` leads on inside a Serve config that stands at `path` as a text, and `problem` is one of a policy
-    that stands there.
+    `inner` leads on inside a Serve config that stands at `path` as a text, and `problem` is one of a text
+    that stands there, a policy or a Serve config, with its line in that text.
     """
 
     rule: Rule

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from app.k8s.cluster_rules import of_cluster
 from app.k8s.documents import Document, Found, Unreadable, at, line_of, value_and_lines
 from app.k8s.environment import of_switches, of_variables
 from app.k8s.fleet import SERVE, Fleet, fleets
 from app.k8s.mounts import of_mounts, ray_config_maps
+from app.k8s.named_files import NAMES
 from app.k8s.origins import file_of_text, origin
 from app.k8s.pod_rules import of_images, of_pods, of_ray_pods, of_ray_version, of_tokens, placeholders
 from app.k8s.policy_rules import of_policy
@@ -27,6 +29,7 @@ from app.k8s.state_rules import of_state
 from app.k8s.timing_rules import of_timings
 from autoscaling.policy_problem import Path, field_name
 
+NO_SERVICE = "there is no RayService: only single objects were checked"
 LOCAL = "config.kubernetes.io/local-config"
 
 
@@ -63,9 +66,14 @@ def lint(documents: list[Document], tree: Tree | None, schemas: Schemas, name: s
         located += [item for document in kept for item in secret_data(document)]
     else:
         found += [item for document in kept if not generated(tree, document) for item in secrets(document)]
-    findings = {_finding(item, tree, name) for item in found} | set(map(_of_source, located))
-    if not services:
-        notes = ["there is no RayService: only single objects were checked"]
+    placed = {_finding(item, tree, name) for item in found}
+    if tree is not None:
+        placed = {_mended_in(item, name) for item in placed}
+    findings = placed | set(map(_of_source, located))
+    if tree is not None and tree.broken:
+        notes = ["nothing was rendered: only the sources were checked, mend this first"]
+    elif not services:
+        notes = [NO_SERVICE]
     else:
         notes = placeholders(kept)
     return Report(tuple(sorted(findings)), (*notes, *schemas.notes()), len(kept))
@@ -134,6 +142,15 @@ def _finding(item: Found, tree: Tree | None, name: str) -> Finding:
         return Finding(where, line, f"{outer}: {field}", item.rule, item.message)
     where, line, field = _outer(document, item.path, tree, name)
     return Finding(where, line, field, item.rule, item.message)
+
+
+def _mended_in(item: Finding, overlay: str) -> Finding:
+    """With the place to mend a thing whose file is shared: the overlay."""
+    if item.file == overlay or item.file.startswith(f"{os.path.normpath(overlay)}/"):
+        return item
+    how = "set it under `images`" if item.rule is Rule.IMAGE_DIGEST else "patch it"
+    words = f"{how} in {overlay}/{NAMES[0]}, this file is shared by all overlays"
+    return replace(item, message=f"{item.message} ({words})")
 
 
 def _outer(document: Document, path: Path, tree: Tree | None, name: str) -> tuple[str, int, str]:

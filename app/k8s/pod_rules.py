@@ -30,7 +30,10 @@ def of_images(fleet: Fleet, documents: list[Document]) -> Iterator[Found]:
         if DIGEST.fullmatch(image):
             continue
         tag = image.rpartition("/")[2].partition(":")[2]
-        if not dev:
+        if "@" in image:
+            words = f"{image}: a digest is sha256: and 64 hex digits"
+            yield Found(Rule.IMAGE_DIGEST, document, path, words)
+        elif not dev:
             yield Found(Rule.IMAGE_DIGEST, document, path, f"{image or 'nothing'} is not named by digest")
         elif tag in ("", "latest"):
             yield Found(Rule.IMAGE_DIGEST, document, path, f"{image or 'nothing'} has no tag that stays")

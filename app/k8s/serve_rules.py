@@ -6,13 +6,12 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from pydantic import ValidationError
-
 from app.k8s import serve_schema
 from app.k8s.documents import Found, Unreadable, at, mapping, pairs, quantity, read_any
 from app.k8s.fleet import MODELS, SERVE, Deployed, Fleet
 from app.k8s.rules import Rule
-from autoscaling.policy_problem import Path, field_name
+from app.k8s.settings_rules import of_settings
+from autoscaling.policy_problem import Path
 from autoscaling.types import Role
 from deployments.config import APP_NAME, CONTROLLER, INGRESS, IngressSettings
 from deployments.ports import is_loopback
@@ -20,8 +19,6 @@ from deployments.ports import is_loopback
 BUILD = "app.main:build"
 APPLY = "deployments.actuator:ApplyPlan"
 DEFAULT_HOST = "0.0.0.0"  # noqa: S104  # of Ray Serve, where the config names none
-_OTHERS_ENV = ("RAY_", "VLLM_", "HF_", "TOKENIZERS_", "OMP_", "CUDA_", "NCCL_")
-_OURS_ENV = {"TWINPOOL_CACHE", "TWINPOOL_NODE_DIR"}
 
 
 def of_serve(fleet: Fleet) -> Iterator[Found]:
@@ -50,8 +47,9 @@ def of_serve(fleet: Fleet) -> Iterator[Found]:
     for rule, inner, message in (*_names(fleet), *_bounds(fleet), *_admin(fleet)):
         yield found(rule, inner, message)
     for deployed in fleet.deployments:
-        for rule, inner, message in (*_settings(deployed), *_initial(deployed)):
+        for rule, inner, message in _initial(deployed):
             yield found(rule, inner, message)
+    yield from of_settings(fleet, text)
 
 
 def _names(fleet: Fleet) -> Iterator[serve_schema.Complaint]:
@@ -82,45 +80,6 @@ def _names(fleet: Fleet) -> Iterator[serve_schema.Complaint]:
         yield Rule.DEPLOYMENT_NAMES, ("applications", 0, "deployments"), f"the deployment {name} is not there"
     for name in sorted({name for name in there if there.count(name) > 1}):
         yield Rule.DEPLOYMENT_NAMES, ("applications", 0, "deployments"), f"the deployment {name} stands twice"
-
-
-def _settings(deployed: Deployed) -> Iterator[serve_schema.Complaint]:
-    if deployed.name not in MODELS:
-        return
-    variable, model = MODELS[deployed.name]
-    for name in deployed.env:
-        if name not in {variable, *_OURS_ENV} and not str(name).startswith(_OTHERS_ENV):
-            yield Rule.SETTINGS, (*deployed.env_path, name), f"{deployed.name} does not read this variable"
-    here = (*deployed.env_path, variable)
-    text = deployed.env.get(variable)
-    if not isinstance(text, str):
-        yield Rule.SETTINGS, here, f"{deployed.name} reads its settings from {variable}, as one JSON text"
-        return
-    try:
-        settings = model.model_validate_json(text)
-    except ValidationError as error:
-        for details in error.errors(include_url=False):
-            field = field_name(details["loc"])
-            words = serve_schema.plain(details["msg"])
-            yield Rule.SETTINGS, here, f"{field}: {words}" if field else words
-        return
-    for key in _repeated(text):
-        yield Rule.SETTINGS, here, f"the key {key} stands twice, and the last one counts: keep one of them"
-    role = getattr(settings, "role", None)
-    if role is not None and role.value != deployed.name:
-        yield Rule.SETTINGS, here, f"role: is {role}, and the deployment is {deployed.name}"
-
-
-def _repeated(text: str) -> list[str]:
-    """Keys that stand twice in one mapping of a JSON text that is whole."""
-    found: list[str] = []
-
-    def kept(items: list[tuple[str, Any]]) -> None:
-        names = [name for name, _ in items]
-        found.extend(sorted({name for name in names if names.count(name) > 1}))
-
-    json.loads(text, object_pairs_hook=kept)
-    return found
 
 
 def _initial(deployed: Deployed) -> Iterator[serve_schema.Complaint]:

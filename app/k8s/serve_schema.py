@@ -86,7 +86,7 @@ def _unknown(model: type[BaseModel], data: dict[str, Any], path: Path) -> Iterat
             words = f"Ray Serve has no such key and would drop it{meant(str(key), model.model_fields)}"
             yield rule, here, words
         elif key not in _FREE:
-            yield from _deeper(_models(field.annotation), value, here)
+            yield from _deeper(models(field.annotation), value, here)
 
 
 def _deeper(models: list[type[BaseModel]], value: Any, path: Path) -> Iterator[Complaint]:
@@ -102,12 +102,12 @@ def _deeper(models: list[type[BaseModel]], value: Any, path: Path) -> Iterator[C
                 yield Rule.SERVE_SCHEMA, (*path, index), "must be a mapping"
 
 
-def _models(annotation: Any) -> list[type[BaseModel]]:
+def models(annotation: Any) -> list[type[BaseModel]]:
     """The models that a field may hold, out of its optional, union and list parts."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
     if get_origin(annotation) in (Union, types.UnionType, list):
-        return [model for part in get_args(annotation) for model in _models(part)]
+        return [model for part in get_args(annotation) for model in models(part)]
     return []
 
 

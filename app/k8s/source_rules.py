@@ -27,8 +27,8 @@ class Located:
 
 def of_sources(found: Tree, mounted: set[str]) -> Iterator[Located]:
     """All findings in the files of an overlay; `mounted` are the ConfigMaps that Ray's pods mount."""
-    for file, line, message in found.broken:
-        yield Located(Rule.YAML, file, line, (), message)
+    for broken in found.broken:
+        yield Located(Rule.YAML, broken.file, broken.line, broken.path, broken.message)
     for kustomization in found.kustomizations:
         yield from _hashes(kustomization, mounted)
         yield from _secret_generators(kustomization)

@@ -12,9 +12,21 @@ from pathlib import Path as File
 from typing import Any
 
 from app.k8s.documents import Document, Unreadable, entries, line_of, mapping, read, value_and_lines
+from app.k8s.named_files import (
+    KUSTOMIZATION,
+    LIST_KEYS,
+    NAMES,
+    OUT,
+    Broken,
+    Look,
+    Lost,
+    misplaced,
+    not_looked,
+    of_file,
+    of_lost,
+)
 from autoscaling.policy_problem import Path
 
-NAMES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 Read = Callable[[File], str | None]  # the text of a file; None when there is none
 
 
@@ -46,92 +58,126 @@ class Tree:
     objects: list[Document] = field(default_factory=list)
     patches: list[Patch] = field(default_factory=list)
     texts: dict[str, str] = field(default_factory=dict)  # files of generators
-    broken: list[tuple[str, int, str]] = field(default_factory=list)  # file, line, message
+    broken: list[Broken] = field(default_factory=list)
 
 
-def tree(overlay: File, read_file: Read) -> Tree:
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """The files and folders that are there."""
+
+    read: Read
+    look: Look
+    seen: set[File] = field(default_factory=set)
+
+    def kustomization(self, folder: File) -> tuple[File, str] | None:
+        """The file of a folder, with its text."""
+        for name in NAMES:
+            text = self.read(folder / name)
+            if text is not None:
+                return folder / name, text
+        return None
+
+
+def tree(overlay: File, read_file: Read, look: Look = not_looked) -> Tree:
     """Follow a kustomization folder; what cannot be read stands in `broken`."""
     found = Tree()
-    _folder(overlay, read_file, found, set())
+    reader = _Reader(read_file, look)
+    there = reader.kustomization(overlay)
+    if there is None:
+        found.broken.append(Broken(str(overlay), 1, f"there is no {NAMES[0]} here"))
+    else:
+        _folder(*there, reader, found)
     return found
 
 
-def _folder(folder: File, read_file: Read, found: Tree, seen: set[File]) -> None:
-    if folder in seen:  # kustomize itself refuses a circle
-        return
-    seen.add(folder)
-    for name in NAMES:
-        text = read_file(folder / name)
-        if text is not None:
-            break
-    else:
-        found.broken.append((str(folder), 1, f"there is no {NAMES[0]} here"))
-        return
-    file = folder / name
+def _folder(file: File, text: str, reader: _Reader, found: Tree) -> str:
+    """Take a kustomization into `found`; its kind."""
     try:
         data, lines = value_and_lines(text)
     except Unreadable as error:
-        found.broken.append((str(file), error.line, error.message))
-        return
-    data = mapping(data)
-    for entry in (*entries(data.get("resources")), *entries(data.get("components"))):
-        path = _below(folder, str(entry))
-        text = read_file(path)
-        if text is None:
-            _folder(path, read_file, found, seen)
-        else:
-            _objects(path, text, found)
-    found.kustomizations.append(Kustomization(str(file), data, lines))
-    _texts(folder, data, read_file, found)
-    _patches(folder, file, data, lines, read_file, found)
+        found.broken.append(Broken(str(file), error.line, error.message))
+        return ""
+    data, own = mapping(data), Kustomization(str(file), mapping(data), lines)
+    kind = str(data.get("kind") or KUSTOMIZATION)
+    if file.parent in reader.seen:  # kustomize itself refuses a circle
+        return kind
+    reader.seen.add(file.parent)
+    _entries(file.parent, own, reader, found)
+    found.kustomizations.append(own)
+    _texts(file.parent, own, reader, found)
+    _patches(file.parent, own, reader, found)
+    return kind
+
+
+def _entries(folder: File, own: Kustomization, reader: _Reader, found: Tree) -> None:
+    lost: list[Lost] = []
+    leads_out = False
+    for key in LIST_KEYS:
+        for index, entry in enumerate(entries(own.data.get(key))):
+            place, path = (key, index), below(folder, str(entry))
+            text, kind = reader.read(path), ""
+            there = reader.kustomization(path) if text is None else None
+            if text is not None:
+                _objects(path, text, found)
+            elif there is not None:
+                kind = _folder(*there, reader, found)
+            else:
+                lost.append(Lost(place, str(entry), path))
+                continue
+            leads_out = leads_out or str(entry).startswith(OUT)
+            words = misplaced(key, str(entry), kind, is_file=text is not None)
+            if words:
+                found.broken.append(Broken(own.file, line_of(own.lines, place), words, place))
+    found.broken += of_lost(own.file, own.lines, lost, reader.look, moved=not leads_out)
 
 
 def _objects(path: File, text: str, found: Tree) -> None:
     try:
         found.objects.extend(read(text, str(path)))
     except Unreadable as error:
-        found.broken.append((str(path), error.line, error.message))
+        found.broken.append(Broken(str(path), error.line, error.message))
 
 
-def _texts(folder: File, data: Mapping[str, Any], read_file: Read, found: Tree) -> None:
-    for generator in entries(data.get("configMapGenerator")):
-        for entry in entries(mapping(generator).get("files")):
-            path = _below(folder, str(entry).rpartition("=")[2])
-            text = read_file(path)
-            if text is not None:
-                found.texts[str(path)] = text
+def _texts(folder: File, own: Kustomization, reader: _Reader, found: Tree) -> None:
+    for number, generator in enumerate(entries(own.data.get("configMapGenerator"))):
+        for key in ("files", "envs"):
+            for index, entry in enumerate(entries(mapping(generator).get(key))):
+                path = below(folder, str(entry).rpartition("=")[2])
+                text = reader.read(path)
+                if text is None:
+                    place: Path = ("configMapGenerator", number, key, index)
+                    found.broken += of_file(own.file, own.lines, place, path, reader.look)
+                elif key == "files":
+                    found.texts[str(path)] = text
 
 
-def _patches(
-    folder: File,
-    file: File,
-    data: Mapping[str, Any],
-    lines: Mapping[Path, int],
-    read_file: Read,
-    found: Tree,
-) -> None:
+def _patches(folder: File, kustomization: Kustomization, reader: _Reader, found: Tree) -> None:
+    lines = kustomization.lines
     for key in ("patches", "patchesJson6902", "patchesStrategicMerge"):
-        for index, entry in enumerate(entries(data.get(key))):
+        for index, entry in enumerate(entries(kustomization.data.get(key))):
             said = {"path": entry} if isinstance(entry, str) else mapping(entry)
-            where = file
+            where = File(kustomization.file)
             inside: Path = (key, index, "patch")
             text = said.get("patch")
             if "path" in said:
-                where, inside = _below(folder, str(said["path"])), ()
-                text = read_file(where)
+                where, inside = below(folder, str(said["path"])), ()
+                text = reader.read(where)
+                if text is None:
+                    place: Path = (key, index, "path")
+                    found.broken += of_file(kustomization.file, lines, place, where, reader.look)
             if text is None:
                 continue
             try:
                 patch, own = value_and_lines(str(text))
             except Unreadable as error:
-                found.broken.append((str(where), error.line, error.message))
+                found.broken.append(Broken(str(where), error.line, error.message))
                 continue
             if inside:
                 own = {(): line_of(lines, inside)}
             found.patches.append(Patch(str(where), mapping(said.get("target")), patch, own, inside))
 
 
-def _below(folder: File, entry: str) -> File:
+def below(folder: File, entry: str) -> File:
     """`folder / entry` without its dots: `a/b/../c` and `a/c` are one file in a finding."""
     return File(os.path.normpath(folder / entry))
 

@@ -39,6 +39,9 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cluster:
     found = Cluster(tmp_path / "cluster")
     found.install(FIRST)
     monkeypatch.setenv("PATH", found.path)
+    config = tmp_path / "kubeconfig"
+    config.touch()
+    monkeypatch.setenv("KUBECONFIG", str(config))
     return found
 
 
@@ -370,6 +373,37 @@ def test_without_kubectl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
     assert 2 == done.exit_code
     assert "kubectl is not on PATH mend: install kubectl" in words(done)
+
+
+def test_without_any_kubeconfig(tmp_path: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Exit code 2, and what is missing: there are no contexts that could be listed."""
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
+    cluster.set("fails.json", {"get": "The connection to the server localhost:8080 was refused"})
+
+    done = apply(file(tmp_path, GOOD))
+
+    assert 2 == done.exit_code
+    assert "there is no kubeconfig (The connection to the server localhost:8080" in words(done)
+    assert "mend: set KUBECONFIG to the file" in words(done)
+
+
+@pytest.mark.parametrize(
+    ("url", "words_"),
+    [
+        ("", "note: neither TWINPOOL_URL nor --url is set: the service is asked at http://127.0.0.1:8000"),
+        ("127.0.0.1:9", "note: 127.0.0.1:9 has no scheme: the service is asked at http://127.0.0.1:9"),
+    ],
+)
+def test_what_is_assumed_of_the_address_is_said_first(
+    url: str, words_: str, tmp_path: Path, cluster: Cluster
+) -> None:
+    """Before the cluster is asked, which may refuse for its own reasons."""
+    cluster.set("fails.json", {"get": "error: You must be logged in to the server (Unauthorized)"})
+
+    done = apply(file(tmp_path, GOOD), url=url)
+
+    assert 2 == done.exit_code
+    assert words(done).startswith(words_)
 
 
 @pytest.mark.parametrize(

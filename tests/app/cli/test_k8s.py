@@ -194,3 +194,46 @@ def test_a_renderer_that_prints_nothing(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setenv("PATH", str(tmp_path))
 
     assert 2 == run("k8s", "lint", str(copy.root / "overlays" / "prod")).exit_code
+
+
+@needs_kubectl
+@pytest.mark.usefixtures("at_home")
+@pytest.mark.parametrize("folder", ["k8s/components/gateway", "k8s/overlays/prod/settings"])
+def test_what_has_no_service_is_not_called_checked(folder: str) -> None:
+    """The line that says ok says that most rules had nothing to check, in both forms for people."""
+    text, github = run("k8s", "lint", folder), run("k8s", "lint", "-o", "github", folder)
+
+    assert (0, 0) == (text.exit_code, github.exit_code)
+    for done in (text, github):
+        assert "and no RayService: most of the" in done.stdout.splitlines()[0]
+
+
+@pytest.mark.usefixtures("at_home")
+@pytest.mark.parametrize(
+    ("file", "words"),
+    [
+        ("settings/policy.yaml", "`twinpool policy validate k8s/overlays/prod/settings/policy.yaml`"),
+        ("settings/serve.yaml", "lint the folder k8s/overlays/prod"),
+        ("settings/timings.yaml", "lint the folder k8s/overlays/prod"),
+        ("kustomization.yaml", "lint the folder k8s/overlays/prod"),
+    ],
+)
+def test_a_source_of_an_overlay_is_no_render(file: str, words: str) -> None:
+    """Exit code 2, and what to name instead."""
+    done = run("k8s", "lint", f"k8s/overlays/prod/{file}")
+
+    assert 2 == done.exit_code
+    assert f"{file}: this is a source of an overlay, no render: {words}" in done.stdout
+
+
+@pytest.mark.usefixtures("at_home")
+def test_the_policy_check_of_what_is_no_policy(tmp_path: Path) -> None:
+    """Rendered manifests are called so, and an overlay's policy is named; exit code 2 of both."""
+    file = tmp_path / "mine.yaml"
+    file.write_text("apiVersion: v1\nkind: Namespace\n---\nkind: RayService\n", encoding="utf-8")
+
+    manifests, folder = run("policy", "validate", str(file)), run("policy", "validate", "k8s/overlays/prod")
+
+    assert (2, 2) == (manifests.exit_code, folder.exit_code)
+    assert f"{file}: these look like rendered manifests" in manifests.stdout
+    assert "name k8s/overlays/prod/settings/policy.yaml" in folder.stdout

@@ -21,7 +21,7 @@ def test_an_upgrade_that_does_not_fit_is_found(tmp_path: Path) -> None:
 
     found = copy.findings("prod")
 
-    assert [(Rule.UPGRADE_DEMAND, "base/rayservice.yaml", "spec.upgradeStrategy.type")] == [
+    assert [(Rule.UPGRADE_DEMAND, "overlays/prod/quota.yaml", "spec.hard.requests.nvidia.com/gpu")] == [
         (finding.rule, finding.file, finding.field) for finding in found
     ]
     assert "an upgrade takes 16 accelerators at once, the quota is 8" in found[0].message

@@ -99,7 +99,7 @@ MISTAKES = [
         Rule.SETTINGS,
         SERVE,
         env(2, "TWINPOOL_POOL"),
-        "soft_limits: Extra inputs are not permitted",
+        "soft_limits: unknown key soft_limits: soft_limit is meant?",
     ),
     Mistake(
         "a variable that nobody reads",
