@@ -1,4 +1,4 @@
-"""Rules about the RayCluster as a whole: sizes, head, placement, upgrades, budgets of disruption."""
+"""Rules about the RayCluster as a whole: sizes, head, placement, upgrades, names."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from app.k8s.disruption_rules import of_disruption
 from app.k8s.documents import Document, Found, at, mapping, whole
 from app.k8s.fleet import SERVE, Fleet
 from app.k8s.pods import CLUSTER
-from app.k8s.policy_rules import budget_of, kept_pods
+from app.k8s.policy_rules import budget_of
 from app.k8s.rules import Rule
 from app.k8s.timing_rules import HAPROXY_ENV
 from autoscaling.policy_problem import Path
@@ -35,7 +36,7 @@ def of_cluster(fleet: Fleet, documents: list[Document]) -> Iterator[Found]:
     yield from _upgrade(fleet)
     yield from _demand(fleet, documents)
     yield from _together(fleet)
-    yield from _budgets(fleet, documents)
+    yield from of_disruption(fleet, documents)
     yield from _words(fleet)
 
 
@@ -148,39 +149,6 @@ def _together(fleet: Fleet) -> Iterator[Found]:
     if tolerant and incremental and haproxy:
         words = f"GCS fault tolerance, {INCREMENTAL} and {HAPROXY_ENV}=1: leave one of them out (ray#65102)"
         yield Found(Rule.RAY_65102, fleet.document, UPGRADE, words)
-
-
-def _budgets(fleet: Fleet, documents: list[Document]) -> Iterator[Found]:
-    covered = set()
-    for document in documents:
-        if document.kind != "PodDisruptionBudget":
-            continue
-        wanted = mapping(at(document.data, "spec", "selector", "matchLabels"))
-        for group in fleet.groups:
-            if wanted and all(group.pod_labels.get(label) == value for label, value in wanted.items()):
-                covered.add(group.name)
-                yield from _budget(document, group.name, kept_pods(fleet, documents, group), group.head)
-    for group in fleet.workers:
-        if group.least > 1 and group.name not in covered:
-            words = f"group {group.name} has no PodDisruptionBudget: a drain may take all of its pods at once"
-            yield Found(Rule.DISRUPTION_BUDGET, fleet.document, (*group.path, "groupName"), words)
-
-
-def _budget(document: Document, group: str, size: int, head: bool) -> Iterator[Found]:
-    spec = mapping(document.data.get("spec"))
-    least, path = spec.get("minAvailable"), ("spec", "minAvailable")
-    if head:
-        words = "selects the head, which is one pod: the drain of its node would be blocked for ever"
-        yield Found(Rule.DISRUPTION_BUDGET, document, ("spec", "selector"), words)
-    elif "maxUnavailable" in spec or isinstance(least, bool) or not isinstance(least, int):
-        words = f"is {least!r}: Ray's pods have no owner with a scale, so it has to be a whole number"
-        yield Found(Rule.DISRUPTION_BUDGET, document, path, words)
-    elif least >= size:
-        words = f"is {least}, and {group} has {size} pods at least: no pod could ever be drained"
-        yield Found(Rule.DISRUPTION_BUDGET, document, path, words)
-    if spec.get("unhealthyPodEvictionPolicy") != "AlwaysAllow":
-        words = "must be AlwaysAllow: a pod without a Serve replica is never ready, and would block a drain"
-        yield Found(Rule.DISRUPTION_BUDGET, document, ("spec", "unhealthyPodEvictionPolicy"), words)
 
 
 def _words(fleet: Fleet) -> Iterator[Found]:

@@ -243,9 +243,10 @@ RULES: dict[Rule, Reason] = {
         "Together they lose requests in an upgrade: ray#65102.",
     ),
     Rule.DISRUPTION_BUDGET: Reason(
-        "Each group of several pods has a budget with a whole minAvailable below its size and AlwaysAllow; "
-        "the head has none.",
-        "A budget of all pods blocks the drain of a node for ever; without one a drain takes all at once.",
+        "Each group of several pods has a budget with AlwaysAllow and a whole minAvailable of its size less "
+        "one; the head has none.",
+        "A budget of all pods blocks the drain of a node for ever; with a smaller one, or none, a drain "
+        "takes several at once.",
     ),
     Rule.NAME: Reason(
         "Names of Ray's objects are short DNS labels.",

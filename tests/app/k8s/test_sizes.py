@@ -1,0 +1,51 @@
+"""Sizes that have to agree: disruption budgets, the controller, the budget of the policy, the groups."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from app.k8s.rules import Rule
+from tests.app.k8s.manifests import Copy, needs_kubectl
+
+BUDGETS = "base/disruption-budgets.yaml"
+GROUP = "        replicas: 8\n        minReplicas: 8\n        maxReplicas: 8\n"
+
+
+@needs_kubectl
+@pytest.mark.parametrize(
+    ("pods", "least", "words"),
+    [
+        (8, 1, "is 1, and there are 8 pods of accelerator: a drain may take 7 of them at once; write 7"),
+        (8, 6, "is 6, and there are 8 pods of accelerator: a drain may take 2 of them at once; write 7"),
+        (12, 3, "is 3, and there are 12 pods of accelerator: a drain may take 9 of them at once; write 11"),
+    ],
+)
+def test_a_budget_that_lets_several_pods_go(pods: int, least: int, words: str, tmp_path: Path) -> None:
+    """One pod of a group goes at a time, so the budget is the group's size less one."""
+    copy = Copy(tmp_path)
+    copy.edit("base/rayservice.yaml", GROUP, GROUP.replace("8", str(pods)))
+    copy.edit(BUDGETS, "minAvailable: 7", f"minAvailable: {least}")
+
+    (found,) = (finding for finding in copy.findings("prod") if finding.rule is Rule.DISRUPTION_BUDGET)
+
+    assert (BUDGETS, "spec.minAvailable") == (found.file, found.field)
+    assert words in found.message
+
+
+@needs_kubectl
+def test_one_budget_for_two_groups(tmp_path: Path) -> None:
+    """A budget counts all the pods that it selects, of whatever group."""
+    copy = Copy(tmp_path)
+    copy.edit(BUDGETS, "      twinpool.dev/group: accelerator\n", "")
+    copy.edit(
+        "base/rayservice.yaml",
+        "            twinpool.dev/service: twinpool\n            twinpool.dev/group: head\n",
+        "            twinpool.dev/group: head\n",
+    )
+
+    found = [finding for finding in copy.findings("prod") if finding.rule is Rule.DISRUPTION_BUDGET]
+
+    assert ["spec.minAvailable"] == [finding.field for finding in found]
+    assert "is 7, and there are 10 pods of accelerator and service" in found[0].message
