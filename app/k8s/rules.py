@@ -141,8 +141,8 @@ RULES: dict[Rule, Reason] = {
         "There are no keys yet: whoever reaches it could hold or force capacity.",
     ),
     Rule.CEILING: Reason(
-        "The ceiling is one number, and Serve's bounds are as wide as it allows.",
-        "A narrower bound of Serve's clamps the plan behind the policy's back.",
+        "The ceiling is one number, Serve's bounds are as wide as it allows, and a service begins within it.",
+        "A narrower bound of Serve's clamps the plan behind the policy's back; more replicas wait for ever.",
     ),
     Rule.POLICY: Reason(
         "The policy file is valid, and fits what the controller is told of the pools.",

@@ -8,6 +8,7 @@ import pytest
 
 from app.k8s.rules import Rule
 from tests.app.k8s.manifests import Copy, needs_kubectl
+from tests.app.k8s.mistakes import SERVE
 
 BUDGETS = "base/disruption-budgets.yaml"
 GROUP = "        replicas: 8\n        minReplicas: 8\n        maxReplicas: 8\n"
@@ -49,3 +50,23 @@ def test_one_budget_for_two_groups(tmp_path: Path) -> None:
 
     assert ["spec.minAvailable"] == [finding.field for finding in found]
     assert "is 7, and there are 10 pods of accelerator and service" in found[0].message
+
+
+@needs_kubectl
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('"speculative": {"replicas": 6', '"speculative": {"replicas": 60', "above speculative.most of 8"),
+        ('"plain": {"replicas": 2', '"plain": {"replicas": 3', "take 9 together, the ceiling is 8"),
+    ],
+)
+def test_a_service_that_begins_above_its_ceiling(old: str, new: str, words: str, tmp_path: Path) -> None:
+    """The controller is told of no more replicas than a pool may have, nor than both may have together."""
+    copy = Copy(tmp_path)
+    copy.edit(SERVE, old, new)
+
+    found = copy.findings("prod")
+
+    place = "applications[0].deployments[1].ray_actor_options.runtime_env.env_vars.TWINPOOL_CONTROLLER"
+    assert {(Rule.CEILING, SERVE, place)} == {(one.rule, one.file, one.field) for one in found}
+    assert any(words in finding.message for finding in found), found
