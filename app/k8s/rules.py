@@ -149,8 +149,9 @@ RULES: dict[Rule, Reason] = {
         "The controller refuses it, and a new service has no last good one.",
     ),
     Rule.CAPACITY: Reason(
-        "Sum of the pools' minimums <= budget <= accelerators of the groups.",
-        "More replicas than accelerators wait for ever, and a move with them.",
+        "Sum of the pools' minimums <= budget, and budget with surgeSlots = accelerators of the groups.",
+        "More replicas than accelerators wait for ever, and a move with them; more accelerators are idle for "
+        "ever.",
     ),
     Rule.GROUP_SIZE: Reason(
         "Every group says minReplicas <= replicas <= maxReplicas, the same number without Ray's autoscaler.",

@@ -8,7 +8,7 @@ import pytest
 
 from app.k8s.rules import Rule
 from tests.app.k8s.manifests import Copy, needs_kubectl
-from tests.app.k8s.mistakes import SERVE
+from tests.app.k8s.mistakes import POLICY, SERVE
 
 BUDGETS = "base/disruption-budgets.yaml"
 GROUP = "        replicas: 8\n        minReplicas: 8\n        maxReplicas: 8\n"
@@ -70,3 +70,28 @@ def test_a_service_that_begins_above_its_ceiling(old: str, new: str, words: str,
     place = "applications[0].deployments[1].ray_actor_options.runtime_env.env_vars.TWINPOOL_CONTROLLER"
     assert {(Rule.CEILING, SERVE, place)} == {(one.rule, one.file, one.field) for one in found}
     assert any(words in finding.message for finding in found), found
+
+
+@needs_kubectl
+@pytest.mark.parametrize(("surge", "idle"), [(0, 2), (1, 1)])
+def test_a_budget_below_the_groups(surge: int, idle: int, tmp_path: Path) -> None:
+    """Accelerators that no policy may ever use are said, with both ways out."""
+    copy = Copy(tmp_path)
+    copy.edit(POLICY, "budget: {min: 8, max: 8}", "budget: {min: 6, max: 6}")
+    copy.edit(POLICY, "bootstrap: {speculative: 6, plain: 2}", "bootstrap: {speculative: 4, plain: 2}")
+    copy.edit(POLICY, "      maxReplicas: 7\n", "      maxReplicas: 5\n")
+    copy.edit(POLICY, "surgeSlots: 0", f"surgeSlots: {surge}")
+
+    (found,) = copy.findings("prod")
+
+    assert (Rule.CAPACITY, POLICY, "spec.budget.max") == (found.rule, found.file, found.field)
+    assert f"always have 8: accelerator (8 pods of 1): {idle} are idle for ever" in found.message
+
+
+@needs_kubectl
+def test_a_budget_that_may_be_smaller_for_a_while(tmp_path: Path) -> None:
+    """A lower minimum is meant: the policy may use all of the group and need not."""
+    copy = Copy(tmp_path)
+    copy.edit(POLICY, "budget: {min: 8, max: 8}", "budget: {min: 6, max: 8}")
+
+    assert [] == copy.findings("prod")
