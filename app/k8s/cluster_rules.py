@@ -15,6 +15,7 @@ from app.k8s.policy_rules import budget_of
 from app.k8s.rules import Rule
 from app.k8s.timing_rules import HAPROXY_ENV
 from autoscaling.policy_problem import Path
+from autoscaling.types import Role
 
 UPGRADE: Path = ("spec", "upgradeStrategy", "type")
 UPGRADE_OPTIONS: Path = ("spec", "upgradeStrategy", "clusterUpgradeOptions")
@@ -86,6 +87,18 @@ def _placement(fleet: Fleet) -> Iterator[Found]:
             }
             words = f"no group has what {deployed.name} asks for: {wanted}"
             yield Found(Rule.PLACEMENT, fleet.document, SERVE, words, (*deployed.path, "ray_actor_options"))
+    if any(fleet.deployment(role.value) is None for role in Role):
+        return
+    used = {group.name for role in Role for group in fleet.serving(role)}
+    for group in fleet.workers:
+        if fleet.slots(group) and group.name not in used:
+            kind = "accelerators" if group.accelerators else "engine slots"
+            words = (
+                f"nobody uses these {group.most} pods with {group.most * fleet.slots(group)} {kind}: name "
+                f"{group.name}'s labels, {dict(group.labels)}, in the label_selector of a pool "
+                "(settings/serve.yaml), or take the group out"
+            )
+            yield Found(Rule.PLACEMENT, fleet.document, (*group.path, "groupName"), words)
 
 
 def _upgrade(fleet: Fleet) -> Iterator[Found]:

@@ -162,8 +162,9 @@ RULES: dict[Rule, Reason] = {
         "A move between groups waits for a pod to idle out and for another to come up.",
     ),
     Rule.PLACEMENT: Reason(
-        "Every deployment has a group that fits its labels and resources.",
-        "Its replicas would be pending for ever.",
+        "Every deployment has a group that fits its labels and resources; every group with accelerators has a "
+        "pool that fits.",
+        "Its replicas would be pending for ever, or its accelerators idle.",
     ),
     Rule.TIMINGS: Reason(
         "With L and D: Serve's shutdown >= L, Ray's drain >= L + D + 30, the pod's grace >= Ray's drain "

@@ -8,7 +8,7 @@ import pytest
 
 from app.k8s.rules import Rule
 from tests.app.k8s.manifests import Copy, needs_kubectl
-from tests.app.k8s.mistakes import POLICY, SERVE
+from tests.app.k8s.mistakes import POLICY, SERVE, add_component
 
 BUDGETS = "base/disruption-budgets.yaml"
 GROUP = "        replicas: 8\n        minReplicas: 8\n        maxReplicas: 8\n"
@@ -95,3 +95,21 @@ def test_a_budget_that_may_be_smaller_for_a_while(tmp_path: Path) -> None:
     copy.edit(POLICY, "budget: {min: 8, max: 8}", "budget: {min: 6, max: 8}")
 
     assert [] == copy.findings("prod")
+
+
+@needs_kubectl
+def test_a_group_that_no_pool_selects(tmp_path: Path) -> None:
+    """A second group with the Serve config as it was: two pods with an accelerator each that nobody uses."""
+    copy = Copy(tmp_path)
+    add_component("separate-groups")(copy)
+    copy.edit("overlays/prod/quota.yaml", '"16"', '"24"')
+
+    (found,) = copy.findings("prod")
+
+    file, field = (
+        "components/separate-groups/rayservice.yaml",
+        "spec.rayClusterConfig.workerGroupSpecs[2].groupName",
+    )
+    assert (Rule.PLACEMENT, file, field) == (found.rule, found.file, found.field)
+    assert "nobody uses these 2 pods with 2 accelerators" in found.message
+    assert "{'twinpool.dev/group': 'accelerator-plain'}" in found.message
