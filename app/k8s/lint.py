@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from app.k8s.cluster_rules import of_cluster
 from app.k8s.documents import Document, Found, Unreadable, at, line_of, value_and_lines
 from app.k8s.fleet import SERVE, Fleet, fleets
+from app.k8s.model_rules import length_note, of_model
 from app.k8s.mounts import of_mounts, ray_config_maps
 from app.k8s.origins import file_of_text, origin
 from app.k8s.pod_rules import of_images, of_pods, of_ray_pods, of_ray_version, of_tokens, placeholders
@@ -60,7 +61,7 @@ def lint(documents: list[Document], tree: Tree | None, schemas: Schemas, name: s
     if not services:
         notes = ["there is no RayService: only single objects were checked"]
     else:
-        notes = placeholders(kept)
+        notes = placeholders(kept) + [note for fleet in services for note in length_note(fleet)]
     return Report(tuple(sorted(findings)), (*notes, *schemas.notes()), len(kept))
 
 
@@ -90,6 +91,7 @@ def _fleet(fleet: Fleet, documents: list[Document], schemas: Schemas) -> Iterabl
     yield from of_timings(fleet, documents)
     yield from of_ports(fleet, documents)
     yield from of_mounts(fleet, documents)
+    yield from of_model(fleet, documents)
     yield from of_images(fleet, documents)
     yield from of_ray_version(fleet, schemas.ray_version)
     yield from of_tokens(fleet)

@@ -43,6 +43,8 @@ class Rule(StrEnum):
     TIMINGS = "timings"
     PORTS = "ports"
     MOUNTS = "mounts"
+    MODEL_FOLDER = "model-folder"
+    ONE_MODEL = "one-model"
     POLICY_HASH = "policy-hash"
     POLICY_SUBPATH = "policy-subpath"
     STATE_PER_CLUSTER = "state-per-cluster"
@@ -162,8 +164,8 @@ RULES: dict[Rule, Reason] = {
         "A move between groups waits for a pod to idle out and for another to come up.",
     ),
     Rule.PLACEMENT: Reason(
-        "Every deployment has a group that fits its labels and resources; every group with accelerators has a "
-        "pool that fits.",
+        "Every deployment has a group that fits its labels and resources; every group with accelerators has "
+        "a pool that fits.",
         "Its replicas would be pending for ever, or its accelerators idle.",
     ),
     Rule.TIMINGS: Reason(
@@ -178,6 +180,14 @@ RULES: dict[Rule, Reason] = {
     Rule.MOUNTS: Reason(
         "What the settings name is mounted where they name it, and what is mounted is named.",
         "A policy or profile that is mounted and not named is without effect, and nothing says so.",
+    ),
+    Rule.MODEL_FOLDER: Reason(
+        "`engine.model` is the folder that the pods check, and no id of the hub where the hub is forbidden.",
+        "The engine would find no model, or serve another one than the one whose bytes were checked.",
+    ),
+    Rule.ONE_MODEL: Reason(
+        "Both pools have one `served_name`.",
+        "A request names a model, and may go to either pool: an engine refuses a name that is not its own.",
     ),
     Rule.POLICY_HASH: Reason(
         "The policy's ConfigMap has a stable name, without a hash.",
