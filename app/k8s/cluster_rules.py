@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from app.k8s.disruption_rules import of_disruption
-from app.k8s.documents import Document, Found, at, mapping, whole
+from app.k8s.documents import Document, Found, at, mapping, pairs, whole
 from app.k8s.fleet import SERVE, Fleet
+from app.k8s.name_rules import of_names
 from app.k8s.pods import CLUSTER
 from app.k8s.policy_rules import budget_of
 from app.k8s.rules import Rule
@@ -22,10 +22,6 @@ UPGRADE_OPTIONS: Path = ("spec", "upgradeStrategy", "clusterUpgradeOptions")
 NEW_CLUSTER = "NewCluster"
 INCREMENTAL = "NewClusterWithIncrementalUpgrade"
 NO_UPGRADE = "None"
-LONGEST_NAME = 47  # characters of a RayService's name; the operator adds to it
-_DNS = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
-_GATED = ("networkPolicy", "tlsOptions", "historyServerOptions")
-_IGNORED = ("serviceUnhealthySecondThreshold", "deploymentUnhealthySecondThreshold")
 ACCELERATOR = "nvidia.com/gpu"
 
 
@@ -37,8 +33,9 @@ def of_cluster(fleet: Fleet, documents: list[Document]) -> Iterator[Found]:
     yield from _upgrade(fleet)
     yield from _demand(fleet, documents)
     yield from _together(fleet)
+    yield from _routes(fleet, documents)
     yield from of_disruption(fleet, documents)
-    yield from _words(fleet)
+    yield from of_names(fleet)
 
 
 def _sizes(fleet: Fleet) -> Iterator[Found]:
@@ -164,26 +161,18 @@ def _together(fleet: Fleet) -> Iterator[Found]:
         yield Found(Rule.RAY_65102, fleet.document, UPGRADE, words)
 
 
-def _words(fleet: Fleet) -> Iterator[Found]:
-    name = fleet.document.name
-    if len(name) > LONGEST_NAME or not _DNS.fullmatch(name):
-        words = f"{name!r} is no DNS label of at most {LONGEST_NAME} characters"
-        yield Found(Rule.NAME, fleet.document, ("metadata", "name"), words)
-    seen: set[str] = set()
-    for group in fleet.workers:
-        if not _DNS.fullmatch(group.name) or group.name in seen:
-            words = f"{group.name!r} is no DNS label of its own"
-            yield Found(Rule.NAME, fleet.document, (*group.path, "groupName"), words)
-        seen.add(group.name)
-    for key in _IGNORED:
-        if at(fleet.document.data, "spec", key) is not None:
-            yield Found(Rule.DEPRECATED, fleet.document, ("spec", key), "KubeRay ignores it: take it out")
-    for key in _GATED:
-        if fleet.cluster.get(key) is not None:
-            words = "its feature gate is off by default: KubeRay would refuse the object"
-            yield Found(Rule.GATED, fleet.document, (*CLUSTER, key), words)
-    if at(fleet.cluster, "gcsFaultToleranceOptions", "backend") == "rocksdb":
-        path = (*CLUSTER, "gcsFaultToleranceOptions", "backend")
-        yield Found(
-            Rule.GATED, fleet.document, path, "rocksdb is behind a gate that is off by default: redis"
-        )
+def _routes(fleet: Fleet, documents: list[Document]) -> Iterator[Found]:
+    """An incremental upgrade moves the callers by a route of its own, which another one would pass by."""
+    if at(fleet.document.data, *UPGRADE) != INCREMENTAL:
+        return
+    service = f"{fleet.document.name}-serve-svc"
+    for document in documents:
+        rules = pairs(at(document.data, "spec", "rules")) if document.kind == "HTTPRoute" else ()
+        backends = [back.get("name") for _, rule in rules for _, back in pairs(rule.get("backendRefs"))]
+        if service in backends:
+            words = (
+                f"{INCREMENTAL} makes a Gateway and a route of its own, and callers of {document.label} "
+                "would not be moved: take components/gateway or components/incremental-upgrade out of the "
+                "overlay's kustomization.yaml"
+            )
+            yield Found(Rule.UPGRADE, document, ("spec", "rules"), words)

@@ -243,8 +243,8 @@ RULES: dict[Rule, Reason] = {
         "Work on the head takes memory from the GCS, whose end is the end of the cluster.",
     ),
     Rule.UPGRADE: Reason(
-        "The upgrade strategy is a known one, and its steps fit.",
-        "The CRD takes any text as a strategy.",
+        "The upgrade strategy is a known one, its steps fit, and there is one route to the service.",
+        "The CRD takes any text as a strategy, and callers of another route are not moved step by step.",
     ),
     Rule.UPGRADE_DEMAND: Reason(
         "The accelerators that an upgrade needs at once are within the quota, and there is a quota.",
