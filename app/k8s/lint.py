@@ -20,6 +20,8 @@ from app.k8s.serve_rules import of_serve
 from app.k8s.source_rules import Located, generated, of_sources, secret_data, secrets
 from app.k8s.sources import Tree
 from app.k8s.timing_rules import of_timings
+from app.k8s.timings_file import of_timings_file
+from app.k8s.wiring_rules import of_late_groups, of_no_wiring, of_order, unwired
 from autoscaling.policy_problem import Path, field_name
 
 LOCAL = "config.kubernetes.io/local-config"
@@ -50,9 +52,20 @@ def lint(documents: list[Document], tree: Tree | None, schemas: Schemas, name: s
     kept = [document for document in documents if not _local(document)]
     found = [*_objects(kept, schemas)]
     services = fleets(kept)
+    located = [] if tree is None else [*of_sources(tree, ray_config_maps(kept)), *of_timings_file(tree)]
+    order = [] if tree is None else list(of_order(tree))
+    located += order
     for fleet in services:
-        found += _fleet(fleet, kept, schemas)
-    located = list(of_sources(tree, ray_config_maps(kept))) if tree is not None else []
+        if unwired(fleet):
+            wiring = [of_no_wiring(fleet, tree)]
+        else:
+            wiring = list(of_late_groups(fleet, tree))
+            # Times that the wiring did not reach are as they stand in the base, and say nothing.
+            hidden = {Rule.TIMINGS} if wiring or order else set()
+            found += [one for one in _fleet(fleet, kept, schemas) if one.rule not in hidden]
+        if not order:
+            found += [one for one in wiring if isinstance(one, Found)]
+            located += [one for one in wiring if isinstance(one, Located)]
     if tree is None:
         located += [item for document in kept for item in secret_data(document)]
     else:

@@ -41,6 +41,8 @@ class Rule(StrEnum):
     ONE_GROUP = "one-group"
     PLACEMENT = "placement"
     TIMINGS = "timings"
+    TIMINGS_FILE = "timings-file"
+    WIRING = "wiring"
     PORTS = "ports"
     MOUNTS = "mounts"
     MODEL_FOLDER = "model-folder"
@@ -172,6 +174,14 @@ RULES: dict[Rule, Reason] = {
         "With L and D: Serve's shutdown >= L, Ray's drain >= L + D + 30, the pod's grace >= Ray's drain "
         "+ 30, the cluster's deletion >= the pod's grace, HAProxy's hard stop >= L + 60.",
         "The shortest of them cuts every stream that is longer.",
+    ),
+    Rule.TIMINGS_FILE: Reason(
+        "`settings/timings.yaml` has the apiVersion, kind and fields that are known, all of them.",
+        "kustomize copies single fields of it, and names another file when one is not there.",
+    ),
+    Rule.WIRING: Reason(
+        "`components/wiring` is there, as the last component.",
+        "It copies the settings into what stands before it; what comes later keeps its placeholders.",
     ),
     Rule.PORTS: Reason(
         "Ports agree between Serve, containers, services, probes, routes, monitors and network policies.",
