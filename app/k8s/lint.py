@@ -11,7 +11,8 @@ from app.k8s.fleet import SERVE, Fleet, fleets
 from app.k8s.model_rules import length_note, of_model
 from app.k8s.mounts import of_mounts, ray_config_maps
 from app.k8s.origins import file_of_text, origin
-from app.k8s.pod_rules import of_images, of_pods, of_ray_pods, of_ray_version, of_tokens, placeholders
+from app.k8s.placeholders import placeholders
+from app.k8s.pod_rules import of_images, of_pods, of_ray_pods, of_ray_version, of_tokens
 from app.k8s.policy_rules import of_policy
 from app.k8s.port_rules import of_ports
 from app.k8s.rules import Rule
@@ -74,7 +75,7 @@ def lint(documents: list[Document], tree: Tree | None, schemas: Schemas, name: s
     if not services:
         notes = ["there is no RayService: only single objects were checked"]
     else:
-        notes = placeholders(kept) + [note for fleet in services for note in length_note(fleet)]
+        notes = placeholders(kept, tree) + [note for fleet in services for note in length_note(fleet)]
     return Report(tuple(sorted(findings)), (*notes, *schemas.notes()), len(kept))
 
 

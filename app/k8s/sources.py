@@ -95,7 +95,8 @@ def _objects(path: File, text: str, found: Tree) -> None:
 
 def _texts(folder: File, data: Mapping[str, Any], read_file: Read, found: Tree) -> None:
     for generator in entries(data.get("configMapGenerator")):
-        for entry in entries(mapping(generator).get("files")):
+        said = mapping(generator)
+        for entry in (*entries(said.get("files")), *entries(said.get("envs"))):
             path = _below(folder, str(entry).rpartition("=")[2])
             text = read_file(path)
             if text is not None:
