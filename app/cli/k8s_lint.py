@@ -19,6 +19,7 @@ from app.k8s.lint import lint as lint_objects
 from app.k8s.rules import Rule
 from app.k8s.schemas import CannotCheck, Schemas
 from app.k8s.sources import Tree, tree
+from app.k8s.timings_file import of_timings_file
 from autoscaling.policy_problem import Problem
 
 FORMS = ("text", "json", "github")
@@ -112,7 +113,7 @@ def _checked(target: Path, schemas: Schemas) -> _Checked:
         folder = folder_of(target)
         found = tree(folder, _read, _names)
         # What kustomize refuses to render may have its reason in the sources, which are judged then alone.
-        documents = [] if found.broken else read(rendered(folder), str(folder))
+        documents = [] if found.broken else _rendered(folder, found)
         return _judged(str(folder), documents, found, schemas)
     except Unreadable as error:
         finding = Finding(name, error.line, "", Rule.YAML, error.message)
@@ -125,9 +126,19 @@ def _checked(target: Path, schemas: Schemas) -> _Checked:
         )
 
 
+def _rendered(folder: Path, found: Tree) -> list[Document]:
+    """The objects of an overlay; none where times that kustomize cannot copy are the reason."""
+    try:
+        return read(rendered(folder), str(folder))
+    except CannotRender as error:
+        if error.whole and any(of_timings_file(found)):
+            return []
+        raise
+
+
 def _judged(name: str, documents: list[Document], found: Tree | None, schemas: Schemas) -> _Checked:
     """By every rule; nothing at all is not good: a command in front of a pipe may have failed."""
-    if not documents and not (found is not None and found.broken):
+    if not documents and not (found is not None and (found.broken or any(of_timings_file(found)))):
         mend = "see whether what should have written them has failed, and name what holds them"
         return _Checked(name, None, f"{name}: there are no objects", mend)
     return _Checked(name, lint_objects(documents, found, schemas, name))

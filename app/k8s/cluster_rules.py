@@ -1,30 +1,28 @@
-"""Rules about the RayCluster as a whole: sizes, head, placement, upgrades, budgets of disruption."""
+"""Rules about the RayCluster as a whole: sizes, head, placement, upgrades, names."""
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from app.k8s.documents import Document, Found, at, mapping, whole
+from app.k8s.disruption_rules import of_disruption
+from app.k8s.documents import Document, Found, at, mapping, pairs, whole
 from app.k8s.fleet import SERVE, Fleet
+from app.k8s.name_rules import of_names
 from app.k8s.node_resources import lacking
 from app.k8s.pods import CLUSTER
-from app.k8s.policy_rules import budget_of, kept_pods
+from app.k8s.policy_rules import budget_of
 from app.k8s.rules import Rule
 from app.k8s.timing_rules import HAPROXY_ENV
 from autoscaling.policy_problem import Path
+from autoscaling.types import Role
 
 UPGRADE: Path = ("spec", "upgradeStrategy", "type")
 UPGRADE_OPTIONS: Path = ("spec", "upgradeStrategy", "clusterUpgradeOptions")
 NEW_CLUSTER = "NewCluster"
 INCREMENTAL = "NewClusterWithIncrementalUpgrade"
 NO_UPGRADE = "None"
-LONGEST_NAME = 47  # characters of a RayService's name; the operator adds to it
-_DNS = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
-_GATED = ("networkPolicy", "tlsOptions", "historyServerOptions")
-_IGNORED = ("serviceUnhealthySecondThreshold", "deploymentUnhealthySecondThreshold")
 ACCELERATOR = "nvidia.com/gpu"
 
 
@@ -36,8 +34,9 @@ def of_cluster(fleet: Fleet, documents: list[Document]) -> Iterator[Found]:
     yield from _upgrade(fleet)
     yield from _demand(fleet, documents)
     yield from _together(fleet)
-    yield from _budgets(fleet, documents)
-    yield from _words(fleet)
+    yield from _routes(fleet, documents)
+    yield from of_disruption(fleet, documents)
+    yield from of_names(fleet)
 
 
 def _sizes(fleet: Fleet) -> Iterator[Found]:
@@ -87,6 +86,18 @@ def _placement(fleet: Fleet) -> Iterator[Found]:
                 "less, or say it of the group (labels, rayStartParams, resources)"
             )
             yield Found(Rule.PLACEMENT, fleet.document, SERVE, words, (*deployed.path, "ray_actor_options"))
+    if any(fleet.deployment(role.value) is None for role in Role):
+        return
+    used = {group.name for role in Role for group in fleet.serving(role)}
+    for group in fleet.workers:
+        if fleet.slots(group) and group.name not in used:
+            kind = "accelerators" if group.accelerators else "engine slots"
+            words = (
+                f"nobody uses these {group.most} pods with {group.most * fleet.slots(group)} {kind}: name "
+                f"{group.name}'s labels, {dict(group.labels)}, in the label_selector of a pool "
+                "(settings/serve.yaml), or take the group out"
+            )
+            yield Found(Rule.PLACEMENT, fleet.document, (*group.path, "groupName"), words)
 
 
 def _upgrade(fleet: Fleet) -> Iterator[Found]:
@@ -152,59 +163,18 @@ def _together(fleet: Fleet) -> Iterator[Found]:
         yield Found(Rule.RAY_65102, fleet.document, UPGRADE, words)
 
 
-def _budgets(fleet: Fleet, documents: list[Document]) -> Iterator[Found]:
-    covered = set()
+def _routes(fleet: Fleet, documents: list[Document]) -> Iterator[Found]:
+    """An incremental upgrade moves the callers by a route of its own, which another one would pass by."""
+    if at(fleet.document.data, *UPGRADE) != INCREMENTAL:
+        return
+    service = f"{fleet.document.name}-serve-svc"
     for document in documents:
-        if document.kind != "PodDisruptionBudget":
-            continue
-        wanted = mapping(at(document.data, "spec", "selector", "matchLabels"))
-        for group in fleet.groups:
-            if wanted and all(group.pod_labels.get(label) == value for label, value in wanted.items()):
-                covered.add(group.name)
-                yield from _budget(document, group.name, kept_pods(fleet, documents, group), group.head)
-    for group in fleet.workers:
-        if group.least > 1 and group.name not in covered:
-            words = f"group {group.name} has no PodDisruptionBudget: a drain may take all of its pods at once"
-            yield Found(Rule.DISRUPTION_BUDGET, fleet.document, (*group.path, "groupName"), words)
-
-
-def _budget(document: Document, group: str, size: int, head: bool) -> Iterator[Found]:
-    spec = mapping(document.data.get("spec"))
-    least, path = spec.get("minAvailable"), ("spec", "minAvailable")
-    if head:
-        words = "selects the head, which is one pod: the drain of its node would be blocked for ever"
-        yield Found(Rule.DISRUPTION_BUDGET, document, ("spec", "selector"), words)
-    elif "maxUnavailable" in spec or isinstance(least, bool) or not isinstance(least, int):
-        words = f"is {least!r}: Ray's pods have no owner with a scale, so it has to be a whole number"
-        yield Found(Rule.DISRUPTION_BUDGET, document, path, words)
-    elif least >= size:
-        words = f"is {least}, and {group} has {size} pods at least: no pod could ever be drained"
-        yield Found(Rule.DISRUPTION_BUDGET, document, path, words)
-    if spec.get("unhealthyPodEvictionPolicy") != "AlwaysAllow":
-        words = "must be AlwaysAllow: a pod without a Serve replica is never ready, and would block a drain"
-        yield Found(Rule.DISRUPTION_BUDGET, document, ("spec", "unhealthyPodEvictionPolicy"), words)
-
-
-def _words(fleet: Fleet) -> Iterator[Found]:
-    name = fleet.document.name
-    if len(name) > LONGEST_NAME or not _DNS.fullmatch(name):
-        words = f"{name!r} is no DNS label of at most {LONGEST_NAME} characters"
-        yield Found(Rule.NAME, fleet.document, ("metadata", "name"), words)
-    seen: set[str] = set()
-    for group in fleet.workers:
-        if not _DNS.fullmatch(group.name) or group.name in seen:
-            words = f"{group.name!r} is no DNS label of its own"
-            yield Found(Rule.NAME, fleet.document, (*group.path, "groupName"), words)
-        seen.add(group.name)
-    for key in _IGNORED:
-        if at(fleet.document.data, "spec", key) is not None:
-            yield Found(Rule.DEPRECATED, fleet.document, ("spec", key), "KubeRay ignores it: take it out")
-    for key in _GATED:
-        if fleet.cluster.get(key) is not None:
-            words = "its feature gate is off by default: KubeRay would refuse the object"
-            yield Found(Rule.GATED, fleet.document, (*CLUSTER, key), words)
-    if at(fleet.cluster, "gcsFaultToleranceOptions", "backend") == "rocksdb":
-        path = (*CLUSTER, "gcsFaultToleranceOptions", "backend")
-        yield Found(
-            Rule.GATED, fleet.document, path, "rocksdb is behind a gate that is off by default: redis"
-        )
+        rules = pairs(at(document.data, "spec", "rules")) if document.kind == "HTTPRoute" else ()
+        backends = [back.get("name") for _, rule in rules for _, back in pairs(rule.get("backendRefs"))]
+        if service in backends:
+            words = (
+                f"{INCREMENTAL} makes a Gateway and a route of its own, and callers of {document.label} "
+                "would not be moved: take components/gateway or components/incremental-upgrade out of the "
+                "overlay's kustomization.yaml"
+            )
+            yield Found(Rule.UPGRADE, document, ("spec", "rules"), words)

@@ -10,10 +10,12 @@ from app.k8s.cluster_rules import of_cluster
 from app.k8s.documents import Document, Found, Unreadable, at, line_of, value_and_lines
 from app.k8s.environment import of_switches, of_variables
 from app.k8s.fleet import SERVE, Fleet, fleets
+from app.k8s.model_rules import length_note, of_model
 from app.k8s.mounts import of_mounts, ray_config_maps
 from app.k8s.named_files import NAMES
 from app.k8s.origins import file_of_text, origin
-from app.k8s.pod_rules import of_images, of_pods, of_ray_pods, of_ray_version, of_tokens, placeholders
+from app.k8s.placeholders import placeholders
+from app.k8s.pod_rules import of_images, of_pods, of_ray_pods, of_ray_version, of_tokens
 from app.k8s.policy_rules import of_policy
 from app.k8s.port_rules import of_ports
 from app.k8s.references import of_references
@@ -27,6 +29,8 @@ from app.k8s.source_rules import Located, generated, of_sources, secret_data, se
 from app.k8s.sources import Tree
 from app.k8s.state_rules import of_state
 from app.k8s.timing_rules import of_timings
+from app.k8s.timings_file import of_timings_file
+from app.k8s.wiring_rules import of_late_groups, of_no_wiring, of_order, unwired
 from autoscaling.policy_problem import Path, field_name
 
 NO_SERVICE = "there is no RayService: only single objects were checked"
@@ -58,10 +62,21 @@ def lint(documents: list[Document], tree: Tree | None, schemas: Schemas, name: s
     kept = [document for document in documents if not _local(document)]
     found = [*_objects(kept, schemas)]
     services = fleets(kept)
+    located = [] if tree is None else [*of_sources(tree, ray_config_maps(kept)), *of_timings_file(tree)]
+    order = [] if tree is None else list(of_order(tree))
+    located += order
     for fleet in services:
-        found += _fleet(fleet, kept, schemas)
+        if unwired(fleet):
+            wiring = [of_no_wiring(fleet, tree)]
+        else:
+            wiring = list(of_late_groups(fleet, tree))
+            # Times that the wiring did not reach are as they stand in the base, and say nothing.
+            hidden = {Rule.TIMINGS} if wiring or order else set()
+            found += [one for one in _fleet(fleet, kept, schemas) if one.rule not in hidden]
+        if not order:
+            found += [one for one in wiring if isinstance(one, Found)]
+            located += [one for one in wiring if isinstance(one, Located)]
     found += of_references(kept) if services else ()
-    located = list(of_sources(tree, ray_config_maps(kept))) if tree is not None else []
     if tree is None:
         located += [item for document in kept for item in secret_data(document)]
     else:
@@ -75,7 +90,7 @@ def lint(documents: list[Document], tree: Tree | None, schemas: Schemas, name: s
     elif not services:
         notes = [NO_SERVICE]
     else:
-        notes = placeholders(kept)
+        notes = placeholders(kept, tree) + [note for fleet in services for note in length_note(fleet)]
     return Report(tuple(sorted(findings)), (*notes, *schemas.notes()), len(kept))
 
 
@@ -112,6 +127,7 @@ def _fleet(fleet: Fleet, documents: list[Document], schemas: Schemas) -> Iterabl
     yield from of_ports(fleet, documents)
     yield from of_mounts(fleet, documents)
     yield from of_state(fleet, documents)
+    yield from of_model(fleet, documents)
     yield from of_images(fleet, documents)
     yield from of_ray_version(fleet, schemas.ray_version)
     yield from of_tokens(fleet)

@@ -14,8 +14,6 @@ from app.k8s.rules import Rule
 from autoscaling.policy_problem import Path
 
 DIGEST = re.compile(r".+@sha256:[0-9a-f]{64}")
-PLACEHOLDER = "sha256:" + "0" * 64
-ZEROS = "0" * 40  # of a commit; a SHA-256 has more
 ARCHITECTURE = "kubernetes.io/arch"
 CLEANUP_ENV = "RAY_process_group_cleanup_enabled"
 # With gcsFaultToleranceOptions and authOptions these are the operator's.
@@ -42,16 +40,6 @@ def of_images(fleet: Fleet, documents: list[Document]) -> Iterator[Found]:
         if image != own[0][1]:
             words = f"is {image}; the head runs {own[0][1]}"
             yield Found(Rule.IMAGE_SAME, fleet.document, (*group.container_path, "image"), words)
-
-
-def placeholders(documents: list[Document]) -> list[str]:
-    """What is no finding and yet cannot run: digests, hashes and revisions of zeros, for others to come."""
-    found = sorted({image for _, _, image in images(documents) if image.endswith(PLACEHOLDER)})
-    for document in documents:
-        for key, value in mapping(document.data.get("data")).items() if document.kind == "ConfigMap" else ():
-            if ZEROS in str(value):
-                found.append(f"{document.label}: data.{key}")
-    return [f"{name} is a placeholder: put in what it stands for before you apply this" for name in found]
 
 
 def of_ray_version(fleet: Fleet, version: str) -> Iterator[Found]:

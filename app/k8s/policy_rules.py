@@ -42,12 +42,16 @@ def _in_policy(rule: Rule, held: tuple[Document, str], problem: Problem) -> Foun
     return Found(rule, document, ("data", key), problem.message, problem=problem)
 
 
-def _there(fleet: Fleet) -> tuple[int, str]:
-    """What the groups that serve a pool have together, and the words for it."""
+def _there(fleet: Fleet, *, always: bool = False) -> tuple[int, str]:
+    """What the groups that serve a pool have together, at most or always, and the words for it.
+
+    Above its minimum Ray's autoscaler makes no pod that nobody asks for, so only the minimum may be idle.
+    """
     groups = {group.name: group for role in Role for group in fleet.serving(role)}.values()
-    there = sum(group.most * fleet.slots(group) for group in groups)
+    pods = [(group, group.least if always else group.most) for group in groups]
+    there = sum(count * fleet.slots(group) for group, count in pods)
     return there, " and ".join(
-        f"{group.name} ({group.most} pods of {fleet.slots(group)})" for group in groups
+        f"{group.name} ({count} pods of {fleet.slots(group)})" for group, count in pods
     )
 
 
@@ -62,6 +66,15 @@ def _budget(fleet: Fleet, policy: CapacityPolicy) -> Iterator[Finding]:
     if groups and budget > there:
         surge = " with surgeSlots" if spec.surge_slots else ""
         yield Finding("spec.budget.max", f"is {budget}{surge}, and the groups have {there}: {groups}")
+    always, groups = _there(fleet, always=True)
+    if groups and least <= budget < always:
+        surge = " with surgeSlots" if spec.surge_slots else ""
+        words = (
+            f"is {budget}{surge}, and the groups always have {always}: {groups}: {always - budget} are idle"
+        )
+        yield Finding(
+            "spec.budget.max", f"{words} for ever; raise it to {always}, or make the groups smaller"
+        )
 
 
 def _ceiling(fleet: Fleet) -> Iterator[Found]:

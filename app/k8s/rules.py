@@ -42,9 +42,13 @@ class Rule(StrEnum):
     ONE_GROUP = "one-group"
     PLACEMENT = "placement"
     TIMINGS = "timings"
+    TIMINGS_FILE = "timings-file"
+    WIRING = "wiring"
     PORTS = "ports"
     MOUNTS = "mounts"
     REFERENCES = "references"
+    MODEL_FOLDER = "model-folder"
+    ONE_MODEL = "one-model"
     POLICY_HASH = "policy-hash"
     POLICY_SUBPATH = "policy-subpath"
     STATE_PER_CLUSTER = "state-per-cluster"
@@ -149,16 +153,17 @@ RULES: dict[Rule, Reason] = {
         "There are no keys yet: whoever reaches it could hold or force capacity.",
     ),
     Rule.CEILING: Reason(
-        "The ceiling is one number, and Serve's bounds are as wide as it allows.",
-        "A narrower bound of Serve's clamps the plan behind the policy's back.",
+        "The ceiling is one number, Serve's bounds are as wide as it allows, and a service begins within it.",
+        "A narrower bound of Serve's clamps the plan behind the policy's back; more replicas wait for ever.",
     ),
     Rule.POLICY: Reason(
         "The policy file is valid, and fits what the controller is told of the pools.",
         "The controller refuses it, and a new service has no last good one.",
     ),
     Rule.CAPACITY: Reason(
-        "Sum of the pools' minimums <= budget <= accelerators of the groups.",
-        "More replicas than accelerators wait for ever, and a move with them.",
+        "Sum of the pools' minimums <= budget, and budget with surgeSlots = accelerators of the groups.",
+        "More replicas than accelerators wait for ever, and a move with them; more accelerators are idle for "
+        "ever.",
     ),
     Rule.GROUP_SIZE: Reason(
         "Every group says minReplicas <= replicas <= maxReplicas, the same number without Ray's autoscaler.",
@@ -169,13 +174,22 @@ RULES: dict[Rule, Reason] = {
         "A move between groups waits for a pod to idle out and for another to come up.",
     ),
     Rule.PLACEMENT: Reason(
-        "Every deployment has a group that fits its labels and resources.",
-        "Its replicas would be pending for ever.",
+        "Every deployment has a group that fits its labels and resources; every group with accelerators has "
+        "a pool that fits.",
+        "Its replicas would be pending for ever, or its accelerators idle.",
     ),
     Rule.TIMINGS: Reason(
         "With L and D: Serve's shutdown >= L, Ray's drain >= L + D + 30, the pod's grace >= Ray's drain "
         "+ 30, the cluster's deletion >= the pod's grace, HAProxy's hard stop >= L + 60.",
         "The shortest of them cuts every stream that is longer.",
+    ),
+    Rule.TIMINGS_FILE: Reason(
+        "`settings/timings.yaml` has the apiVersion, kind and fields that are known, all of them.",
+        "kustomize copies single fields of it, and names another file when one is not there.",
+    ),
+    Rule.WIRING: Reason(
+        "`components/wiring` is there, as the last component.",
+        "It copies the settings into what stands before it; what comes later keeps its placeholders.",
     ),
     Rule.PORTS: Reason(
         "Ports agree between Serve, containers, services, probes, routes, monitors and network policies.",
@@ -189,6 +203,14 @@ RULES: dict[Rule, Reason] = {
         "What an object names is there: claims, accounts, priority classes, ConfigMaps with their keys, "
         "Redis; a selector takes some pod.",
         "The pods are not made or never start; a selector without pods says nothing at all.",
+    ),
+    Rule.MODEL_FOLDER: Reason(
+        "`engine.model` is the folder that the pods check, and no id of the hub where the hub is forbidden.",
+        "The engine would find no model, or serve another one than the one whose bytes were checked.",
+    ),
+    Rule.ONE_MODEL: Reason(
+        "Both pools have one `served_name`.",
+        "A request names a model, and may go to either pool: an engine refuses a name that is not its own.",
     ),
     Rule.POLICY_HASH: Reason(
         "The policy's ConfigMap has a stable name, without a hash.",
@@ -248,8 +270,8 @@ RULES: dict[Rule, Reason] = {
         "Work on the head takes memory from the GCS, whose end is the end of the cluster.",
     ),
     Rule.UPGRADE: Reason(
-        "The upgrade strategy is a known one, and its steps fit.",
-        "The CRD takes any text as a strategy.",
+        "The upgrade strategy is a known one, its steps fit, and there is one route to the service.",
+        "The CRD takes any text as a strategy, and callers of another route are not moved step by step.",
     ),
     Rule.UPGRADE_DEMAND: Reason(
         "The accelerators that an upgrade needs at once are within the quota, and there is a quota.",
@@ -260,9 +282,10 @@ RULES: dict[Rule, Reason] = {
         "Together they lose requests in an upgrade: ray#65102.",
     ),
     Rule.DISRUPTION_BUDGET: Reason(
-        "Each group of several pods has a budget with a whole minAvailable below its size and AlwaysAllow; "
-        "the head has none.",
-        "A budget of all pods blocks the drain of a node for ever; without one a drain takes all at once.",
+        "Each group of several pods has a budget with AlwaysAllow and a whole minAvailable of its size less "
+        "one; the head has none.",
+        "A budget of all pods blocks the drain of a node for ever; with a smaller one, or none, a drain "
+        "takes several at once.",
     ),
     Rule.NAME: Reason(
         "Names of Ray's objects are short DNS labels.",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,7 +12,7 @@ from app.k8s.rules import Rule
 from app.k8s.settings_rules import of_settings
 from autoscaling.policy_problem import Path
 from autoscaling.types import Role
-from deployments.config import APP_NAME, CONTROLLER, INGRESS, IngressSettings
+from deployments.config import APP_NAME, CONTROLLER, INGRESS, ControllerSettings, IngressSettings
 from deployments.ports import is_loopback
 
 BUILD = "app.main:build"
@@ -118,6 +117,24 @@ def _bounds(fleet: Fleet) -> Iterator[serve_schema.Complaint]:
                     f"{max(1, controller.ceiling // pool.share)} replicas of {pool.share}"
                 )
                 yield Rule.CEILING, _controller_env(fleet), words
+    yield from _begins(fleet, controller)
+
+
+def _begins(fleet: Fleet, controller: ControllerSettings) -> Iterator[serve_schema.Complaint]:
+    """The replicas that a service begins with, against what there may be."""
+    here = _controller_env(fleet)
+    for role in Role:
+        world = controller.pool(role)
+        if world.replicas > world.most:
+            yield (
+                Rule.CEILING,
+                here,
+                f"{role}.replicas is {world.replicas}, above {role}.most of {world.most}",
+            )
+    taken = sum(controller.pool(role).replicas * controller.pool(role).share for role in Role)
+    if taken > controller.ceiling:
+        words = f"the replicas of both pools take {taken} together, the ceiling is {controller.ceiling}"
+        yield Rule.CEILING, here, f"{words}: begin with fewer"
 
 
 def _share(deployed: Deployed, share: int, told: int) -> Iterator[serve_schema.Complaint]:

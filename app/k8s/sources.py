@@ -147,7 +147,7 @@ def _texts(folder: File, own: Kustomization, reader: _Reader, found: Tree) -> No
                 if text is None:
                     place: Path = ("configMapGenerator", number, key, index)
                     found.broken += of_file(own.file, own.lines, place, path, reader.look)
-                elif key == "files":
+                else:
                     found.texts[str(path)] = text
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -24,15 +25,18 @@ MARGIN_S = 30  # of Ray's drain, and of the pod's grace above it
 DEFAULT_HARD_STOP_S = 120
 DEFAULT_GRACE_S = 30
 DEFAULT_DELETION_S = 60
+_STOPPED = (INGRESS, *(role.value for role in Role))
 
 
 def of_timings(fleet: Fleet, documents: list[Document]) -> Iterator[Found]:
     """All findings about times."""
     longest, delay = (whole(fleet.annotation(name)) for name in (LONGEST, DELAY))
-    for name, value in ((LONGEST, longest), (DELAY, delay)):
+    for name, value, example in ((LONGEST, longest, 900), (DELAY, delay, 120)):
         if value is None:
             path: Path = ("metadata", "annotations", f"twinpool.dev/{name}")
-            yield Found(Rule.TIMINGS, fleet.document, path, "is no whole number of seconds: state it once")
+            said = fleet.annotation(name)
+            words = f"is {'not set' if said is None else repr(said)}: write seconds, such as {example}"
+            yield Found(Rule.TIMINGS, fleet.document, path, words)
     if longest is None or delay is None:
         return
     for deployed in fleet.deployments:
@@ -63,42 +67,53 @@ def _serve(fleet: Fleet, deployed: Deployed, longest: int) -> Iterator[Found]:
 
 
 def _pods(fleet: Fleet, longest: int, delay: int) -> Iterator[Found]:
-    deletion = whole(at(fleet.document.data, "spec", "rayClusterDeletionDelaySeconds"))
-    shutdown = max(
-        (_shutdown(fleet, name) for name in (INGRESS, *(role.value for role in Role))), default=0.0
-    )
-    drains = max(longest + delay + MARGIN_S, shutdown)
+    """The whole chain from L and D at once: what is too short is judged by what has to be before it."""
+    shutdown = max((_shutdown(fleet, name, longest) for name in _STOPPED), default=0.0)
+    drains = math.ceil(max(longest + delay + MARGIN_S, shutdown))
+    longest_grace, longest_group = 0, ""
     for group in fleet.groups:
         text, path = group.env(DRAIN_ENV)
         drain = whole(text)
         if drain is None or drain < drains:
             words = (
-                f"{DRAIN_ENV} is {text}: at least L + D + {MARGIN_S} = {longest + delay + MARGIN_S}, and "
-                f"Serve's longest shutdown, {shutdown:g}"
+                f"{DRAIN_ENV} is {_said(text)}: at least L + D + {MARGIN_S} = {longest + delay + MARGIN_S}, "
+                f"and Serve's longest shutdown, {shutdown:g}"
             )
             yield Found(Rule.TIMINGS, fleet.document, path, words)
-        grace_path = (*group.pod_path, "terminationGracePeriodSeconds")
+        graces = max(drains, drain or 0) + MARGIN_S
         grace = whole(group.pod.get("terminationGracePeriodSeconds"))
-        if drain is not None and (grace if grace is not None else DEFAULT_GRACE_S) < drain + MARGIN_S:
-            words = f"is {grace}: at least Ray's drain + {MARGIN_S} = {drain + MARGIN_S}"
-            yield Found(Rule.TIMINGS, fleet.document, grace_path, words)
-        if grace is not None and (deletion if deletion is not None else DEFAULT_DELETION_S) < grace:
-            words = f"is {deletion}: at least the pods' grace of {grace} ({group.name})"
-            path = ("spec", "rayClusterDeletionDelaySeconds")
-            yield Found(Rule.TIMINGS, fleet.document, path, words)
+        if (grace if grace is not None else DEFAULT_GRACE_S) < graces:
+            words = f"is {_said(grace)}: at least Ray's drain + {MARGIN_S} = {graces}"
+            yield Found(
+                Rule.TIMINGS, fleet.document, (*group.pod_path, "terminationGracePeriodSeconds"), words
+            )
+        if max(graces, grace or 0) > longest_grace:
+            longest_grace, longest_group = max(graces, grace or 0), group.name
         if group.env(HAPROXY_ENV)[0] == "1":
             text, path = group.env(HARD_STOP_ENV)
             stop = whole(text)
             least = int(longest + HAPROXY_MARGIN_S)
             if (stop if stop is not None else DEFAULT_HARD_STOP_S) < least:
-                words = f"{HARD_STOP_ENV} is {text}: at least L + {HAPROXY_MARGIN_S:g} = {least}"
+                words = f"{HARD_STOP_ENV} is {_said(text)}: at least L + {HAPROXY_MARGIN_S:g} = {least}"
                 yield Found(Rule.TIMINGS, fleet.document, path, words)
+    deletion = whole(at(fleet.document.data, "spec", "rayClusterDeletionDelaySeconds"))
+    if (deletion if deletion is not None else DEFAULT_DELETION_S) < longest_grace:
+        words = f"is {_said(deletion)}: at least the pods' grace of {longest_grace} ({longest_group})"
+        yield Found(Rule.TIMINGS, fleet.document, ("spec", "rayClusterDeletionDelaySeconds"), words)
 
 
-def _shutdown(fleet: Fleet, name: str) -> float:
+def _said(value: Any) -> Any:
+    return "not set" if value is None else value
+
+
+def _shutdown(fleet: Fleet, name: str, longest: int) -> float:
+    """How long Serve waits for a deployment, and has to."""
     deployed = fleet.deployment(name)
-    said: Any = None if deployed is None else deployed.data.get("graceful_shutdown_timeout_s")
-    return float(said) if isinstance(said, int | float) else 0.0
+    if deployed is None:
+        return 0.0
+    said: Any = deployed.data.get("graceful_shutdown_timeout_s")
+    margin = INGRESS_EXTRA_S if name == INGRESS else STOP_MARGIN_S
+    return max(longest + margin, float(said) if isinstance(said, int | float) else 0.0)
 
 
 def _profile(fleet: Fleet, documents: list[Document], delay: int) -> Iterator[Found]:

@@ -94,7 +94,7 @@ def test_a_component_renders_in_prod(component: str, tmp_path: Path) -> None:
     """Added to prod each is well formed; what it asks for beyond that is named by the rules that know it."""
     asks = {
         # Two groups: the plain pool's selector, D and the quota are the overlay's to change.
-        "separate-groups": set(),
+        "separate-groups": {Rule.PLACEMENT},
         "bench-rayjob": set(),
         "incremental-upgrade": {Rule.RAY_65102},
         "redis-single": {Rule.IMAGE_DIGEST},
