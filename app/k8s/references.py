@@ -20,6 +20,7 @@ SELECTORS: Mapping[str, Path] = {
     "PodMonitor": ("spec", "selector"),
     "NetworkPolicy": ("spec", "podSelector"),
 }
+OF_OTHERS = "gateway.networking.k8s.io/"  # labels of pods that the class of a Gateway makes, in no manifest
 
 
 def of_references(documents: list[Document]) -> Iterator[Found]:
@@ -32,9 +33,18 @@ def of_references(documents: list[Document]) -> Iterator[Found]:
         yield from _rights(documents, document)
         path = SELECTORS.get(document.kind, ())
         selector = at(document.data, *path) if path else None
-        if path and not any(takes(selector, labels) for labels in selectable):
+        if path and not _of_others(selector) and not any(takes(selector, labels) for labels in selectable):
             words = f"selects no pod of these objects, so {document.label} is without effect: mend its labels"
             yield Found(Rule.REFERENCES, document, path, words)
+
+
+def _of_others(selector: Any) -> bool:
+    """Whether it takes pods that a controller makes of something that is no Ray cluster."""
+    keys = [
+        *mapping(at(selector, "matchLabels")),
+        *(one.get("key") for _, one in pairs(at(selector, "matchExpressions"))),
+    ]
+    return any(str(key).startswith(OF_OTHERS) for key in keys)
 
 
 def _labels(document: Document) -> Iterator[Mapping[str, Any]]:
