@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from app.cli import process
 from app.cli.output import FINDING, fail
 
 LIMIT_S = 60.0
@@ -63,9 +64,7 @@ def rendered(folder: Path) -> str:
             "install kubectl; it renders without any cluster",
         )
     try:
-        done = subprocess.run(  # noqa: S603
-            command, capture_output=True, text=True, check=False, timeout=LIMIT_S, encoding="utf-8"
-        )
+        done = process.run(command, LIMIT_S)
     except subprocess.TimeoutExpired:
         raise CannotRender(
             f"{' '.join(command)}: no answer in {LIMIT_S:.0f} s",
@@ -74,6 +73,12 @@ def rendered(folder: Path) -> str:
     except OSError as error:
         raise CannotRender(f"{command[0]}: {error.strerror}", "mend or replace it") from error
     if done.returncode != 0:
-        words = " ".join(done.stderr.split()) or f"exit status {done.returncode}"
+        words = " ".join(done.stderr.decode(errors="replace").split()) or f"exit status {done.returncode}"
         raise CannotRender(f"{folder}: {words}", "mend the file that it names", broken=True)
-    return done.stdout
+    try:
+        return done.stdout.decode()
+    except UnicodeDecodeError as error:
+        raise CannotRender(
+            f"{' '.join(command)}: what it prints is no UTF-8: {error.reason} at byte {error.start}",
+            "see what it prints, and write the file that it comes from in UTF-8",
+        ) from error
