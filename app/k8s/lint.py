@@ -61,7 +61,7 @@ def lint(documents: list[Document], tree: Tree | None, schemas: Schemas, name: s
         notes = ["there is no RayService: only single objects were checked"]
     else:
         notes = placeholders(kept)
-    return Report(tuple(sorted(findings)), (*notes, *schemas.notes()), len(kept))
+    return Report(tuple(sorted(findings)), (*notes, *schemas.notes(kept)), len(kept))
 
 
 def _local(document: Document) -> bool:
