@@ -114,7 +114,7 @@ def _checked(target: Path, schemas: Schemas) -> _Checked:
         folder = folder_of(target)
         found = tree(folder, _read)
         # What kustomize refuses to render may have its reason in the sources, which are judged then alone.
-        documents = [] if found.broken else read(rendered(folder), str(folder))
+        documents = [] if found.broken else _rendered(folder, found)
         return _judged(str(folder), documents, found, schemas)
     except Unreadable as error:
         finding = Finding(name, error.line, "", Rule.YAML, error.message)
@@ -125,6 +125,19 @@ def _checked(target: Path, schemas: Schemas) -> _Checked:
         return _Checked(
             name, None, f"{name}: {getattr(error, 'strerror', None) or error}", "name a file of YAML"
         )
+
+
+def _rendered(folder: Path, found: Tree) -> list[Document]:
+    """The objects of an overlay; one with remote parts that does not render has its reason there, mostly."""
+    try:
+        return read(rendered(folder), str(folder))
+    except CannotRender as error:
+        if not (found.remote and error.broken):
+            raise
+        for file, line, entry in found.remote:
+            words = f"{entry} is remote, and the render fails: {error}: keep a copy of it beside the overlay"
+            found.broken.append((file, line, words))
+        return []
 
 
 def _judged(name: str, documents: list[Document], found: Tree | None, schemas: Schemas) -> _Checked:

@@ -46,7 +46,8 @@ class Report:
 
 def lint(documents: list[Document], tree: Tree | None, schemas: Schemas, name: str) -> Report:
     """Every rule over the objects called `name`; `tree` is what they were rendered from."""
-    kept = [document for document in documents if not _local(document)]
+    # kustomize leaves out what is marked as local; `kubectl apply -f` sends it.
+    kept = [document for document in documents if tree is None or not _local(document)]
     found = [*_objects(kept, schemas)]
     services = fleets(kept)
     for fleet in services:
@@ -61,6 +62,10 @@ def lint(documents: list[Document], tree: Tree | None, schemas: Schemas, name: s
         notes = ["there is no RayService: only single objects were checked"]
     else:
         notes = placeholders(kept)
+    for file, line, entry in () if tree is None else tree.remote:
+        notes.append(
+            f"{file}:{line}: {entry} is remote: its files are not looked into, only what they render to"
+        )
     return Report(tuple(sorted(findings)), (*notes, *schemas.notes(kept)), len(kept))
 
 

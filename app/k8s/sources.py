@@ -6,6 +6,7 @@ Reads through a port; kustomize itself is not rebuilt here.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path as File
@@ -15,6 +16,8 @@ from app.k8s.documents import Document, Unreadable, entries, line_of, mapping, r
 from autoscaling.policy_problem import Path
 
 NAMES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
+# As kustomize tells them: a URL, a repository of git, or a reference in one.
+_REMOTE = re.compile(r"://|^git::|^[\w.-]+@[\w.-]+:|^(github\.com|gitlab\.com|bitbucket\.org)[/:]|[?&]ref=")
 Read = Callable[[File], str | None]  # the text of a file; None when there is none
 
 
@@ -47,6 +50,7 @@ class Tree:
     patches: list[Patch] = field(default_factory=list)
     texts: dict[str, str] = field(default_factory=dict)  # files of generators
     broken: list[tuple[str, int, str]] = field(default_factory=list)  # file, line, message
+    remote: list[tuple[str, int, str]] = field(default_factory=list)  # file, line, what it names
 
 
 def tree(overlay: File, read_file: Read) -> Tree:
@@ -57,15 +61,18 @@ def tree(overlay: File, read_file: Read) -> Tree:
 
 
 def _folder(folder: File, read_file: Read, found: Tree, seen: set[File]) -> None:
-    if folder in seen:  # kustomize itself refuses a circle
+    real = File(os.path.realpath(folder))  # a link may lead round in a circle under ever new names
+    if real in seen:  # kustomize itself refuses a circle
         return
-    seen.add(folder)
+    seen.add(real)
     for name in NAMES:
         text = read_file(folder / name)
         if text is not None:
             break
     else:
-        found.broken.append((str(folder), 1, f"there is no {NAMES[0]} here"))
+        lost = folder.is_symlink() and not folder.exists()
+        words = "this link leads nowhere, or in a circle" if lost else f"there is no {NAMES[0]} here"
+        found.broken.append((str(folder), 1, words))
         return
     file = folder / name
     try:
@@ -74,8 +81,7 @@ def _folder(folder: File, read_file: Read, found: Tree, seen: set[File]) -> None
         found.broken.append((str(file), error.line, error.message))
         return
     data = mapping(data)
-    for entry in (*entries(data.get("resources")), *entries(data.get("components"))):
-        path = _below(folder, str(entry))
+    for path in _named(folder, file, data, lines, found):
         text = read_file(path)
         if text is None:
             _folder(path, read_file, found, seen)
@@ -84,6 +90,22 @@ def _folder(folder: File, read_file: Read, found: Tree, seen: set[File]) -> None
     found.kustomizations.append(Kustomization(str(file), data, lines))
     _texts(folder, data, read_file, found)
     _patches(folder, file, data, lines, read_file, found)
+
+
+def _named(
+    folder: File, file: File, data: Mapping[str, Any], lines: Mapping[Path, int], found: Tree
+) -> Iterator[File]:
+    """The files and folders that a kustomization takes; what is elsewhere stands in `remote`."""
+    for key in ("resources", "components"):
+        for index, entry in enumerate(entries(data.get(key))):
+            line = line_of(lines, (key, index))
+            if not isinstance(entry, str) or not entry.strip():
+                words = f"{key}[{index}] is {entry!r}: name a file or a folder, or take it out"
+                found.broken.append((str(file), line, words))
+            elif _REMOTE.search(entry):
+                found.remote.append((str(file), line, entry))
+            else:
+                yield _below(folder, entry)
 
 
 def _objects(path: File, text: str, found: Tree) -> None:
