@@ -9,6 +9,7 @@ from app.k8s.documents import Document, Found, at, entries, mapping, pairs, whol
 from app.k8s.fleet import Fleet
 from app.k8s.pods import Group
 from app.k8s.rules import Rule
+from app.k8s.selectors import beside, namespace_labels, selects
 from app.k8s.timing_rules import HAPROXY_ENV
 from autoscaling.policy_problem import Path
 from autoscaling.types import Role
@@ -88,21 +89,15 @@ def _monitors(document: Document, fleet: Fleet) -> Iterator[Found]:
         return
     known = _known_ports(fleet, at(document.data, "spec", "selector"))
     for index, endpoint in pairs(at(document.data, "spec", "podMetricsEndpoints")):
-        if known is not None and str(endpoint.get("port")) not in known:
+        by_number = endpoint.keys() & {"portNumber", "targetPort"} and "port" not in endpoint
+        if known is not None and not by_number and str(endpoint.get("port")) not in known:
             where = ("spec", "podMetricsEndpoints", index, "port")
             yield Found(Rule.PORTS, document, where, f"no selected pod has a port {endpoint.get('port')!r}")
 
 
 def _selected(fleet: Fleet, selector: Mapping[str, Any]) -> list[Group]:
     """The groups whose pods a selector of labels takes."""
-    if selector.get("matchExpressions"):
-        return []
-    wanted = mapping(selector.get("matchLabels"))
-    return [
-        group
-        for group in fleet.groups
-        if all(group.pod_labels.get(label) == value for label, value in wanted.items())
-    ]
+    return [group for group in fleet.groups if selects(selector, group.pod_labels)]
 
 
 def _known_ports(fleet: Fleet, selector: Any) -> set[str] | None:
@@ -112,7 +107,7 @@ def _known_ports(fleet: Fleet, selector: Any) -> set[str] | None:
 
 
 def _named_in_policies(document: Document, fleet: Fleet) -> Iterator[Found]:
-    if document.kind != "NetworkPolicy":
+    if document.kind != "NetworkPolicy" or not beside(document, fleet.document):
         return
     known = _known_ports(fleet, at(document.data, "spec", "podSelector"))
     for rule, said in pairs(at(document.data, "spec", "ingress")):
@@ -125,9 +120,14 @@ def _named_in_policies(document: Document, fleet: Fleet) -> Iterator[Found]:
 
 def _opened(fleet: Fleet, documents: list[Document]) -> Iterator[Found]:
     """Whether policies, if there are any, let ingresses reach the replicas, and HAProxy the ingresses."""
-    policies = [document for document in documents if document.kind == "NetworkPolicy"]
+    policies = [
+        document
+        for document in documents
+        if document.kind == "NetworkPolicy" and beside(document, fleet.document)
+    ]
     if not policies:
         return
+    policies += [document for document in documents if document.kind == "Namespace"]  # their labels
     ingress = fleet.deployment(INGRESS)
     callers = [] if ingress is None else [group for group in fleet.workers if ingress.fits(group)]
     for role in Role:
@@ -159,17 +159,19 @@ def _open(
     selecting = [
         document
         for document in policies
-        if target in _selected(fleet, mapping(at(document.data, "spec", "podSelector")))
+        if document.kind == "NetworkPolicy"
+        and target in _selected(fleet, mapping(at(document.data, "spec", "podSelector")))
         and "Ingress" in (entries(at(document.data, "spec", "policyTypes")) or ["Ingress"])
     ]
+    home = namespace_labels(fleet.document, policies)
     for caller in callers if selecting else ():
         rules: list[tuple[Document, Path, Mapping[str, Any]]] = [
             (document, ("spec", "ingress", number, "ports"), rule)
             for document in selecting
             for number, rule in pairs(at(document.data, "spec", "ingress"))
-            if _from(fleet, rule, caller)
+            if _from(rule, caller, home)
         ]
-        if any(_covers(rule, target, wanted) for _, _, rule in rules):
+        if _covers([rule for _, _, rule in rules], target, wanted):
             continue
         ranges = [(document, path) for document, path, _ in rules if _has_range(document, path)]
         where, path = ranges[-1] if ranges else (selecting[0], ("spec",))
@@ -182,23 +184,31 @@ def _has_range(document: Document, path: Path) -> bool:
     return any("endPort" in port for _, port in pairs(at(document.data, *path)))
 
 
-def _from(fleet: Fleet, rule: Mapping[str, Any], caller: Group) -> bool:
-    peers = entries(rule.get("from"))
+def _from(rule: Mapping[str, Any], caller: Group, home: Mapping[str, Any]) -> bool:
+    """Whether a rule lets in a group's pods, whose namespace has the labels `home`."""
+    peers = [mapping(peer) for peer in entries(rule.get("from"))]
     return not peers or any(
-        caller in _selected(fleet, mapping(mapping(peer).get("podSelector")))
+        selects(mapping(peer.get("podSelector")), caller.pod_labels)
+        and ("namespaceSelector" not in peer or selects(mapping(peer["namespaceSelector"]), home))
         for peer in peers
-        if "podSelector" in mapping(peer) and "namespaceSelector" not in mapping(peer)
+        if "podSelector" in peer or "namespaceSelector" in peer
     )
 
 
-def _covers(rule: Mapping[str, Any], target: Group, wanted: tuple[int, int]) -> bool:
-    ports = [port for _, port in pairs(rule.get("ports"))]
-    if not ports:
+def _covers(rules: list[Mapping[str, Any]], target: Group, wanted: tuple[int, int]) -> bool:
+    """Whether rules open a range together: one without ports opens every port."""
+    ports = [port for rule in rules for _, port in pairs(rule.get("ports"))]
+    if any(not entries(rule.get("ports")) for rule in rules):
         return True
+    opened = []
     for port in ports:
         said = port.get("port")
         low = target.ports().get(said) if isinstance(said, str) else whole(said)
         high = whole(port.get("endPort")) or low
-        if low is not None and high is not None and low <= wanted[0] and wanted[1] <= high:
-            return True
-    return False
+        if low is not None and high is not None:
+            opened.append((low, high))
+    following = wanted[0]
+    for low, high in sorted(opened):
+        if low <= following:
+            following = max(following, high + 1)
+    return following > wanted[1]
