@@ -40,6 +40,18 @@ class ChangedError(ConfigMapError):
     """Somebody else changed it since it was read: nothing was written."""
 
 
+class UncertainError(ConfigMapError):
+    """It may have been written, and may not."""
+
+    def __init__(self, found: ConfigMap, key: str, why: str, *, interrupted: bool = False) -> None:
+        super().__init__(
+            f"{why}: {found} may have the new text, or not",
+            f"`kubectl get configmap {found.name} --namespace {found.namespace} -o yaml` shows its entry "
+            f"{key}, and `twinpool policy history` what becomes of it",
+        )
+        self.interrupted = interrupted
+
+
 @dataclass(frozen=True, slots=True)
 class ConfigMap:
     """One ConfigMap as it was read."""
@@ -68,7 +80,7 @@ def read(kubectl: Kubectl, name: str, namespace: str) -> ConfigMap:
         ) from error
     try:
         return _parsed(json.loads(found))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ConfigMapError(
             f"kubectl get configmap {name} answered no ConfigMap", "see what it prints with -o json"
         ) from error
@@ -100,8 +112,9 @@ def replace(kubectl: Kubectl, found: ConfigMap, key: str, text: str, *, dry_run:
     """Put `text` under `key`; with `dry_run` the server only says whether it would take it.
 
     The version that was read travels along, so a change of somebody else in between is never undone.
-    Raises ChangedError then, and nothing is written; KubectlError otherwise.  An answer that is lost after
-    the write is no error: the text is there.
+    Raises ChangedError then, and nothing is written; UncertainError where the answer is lost and nothing can
+    be read any more; KubectlError otherwise.  An answer that is lost after the write is no error: the text is
+    there.
     """
     patch = {"metadata": {"resourceVersion": found.version}, "data": {key: text}}
     with tempfile.TemporaryDirectory(prefix="twinpool-") as folder:
@@ -119,18 +132,22 @@ def replace(kubectl: Kubectl, found: ConfigMap, key: str, text: str, *, dry_run:
         try:
             kubectl.run(*arguments, *(["--dry-run=server"] if dry_run else []))
         except KubectlError as error:
-            _as_it_went(kubectl, found, (key, text), error)
+            _as_it_went(kubectl, found, (key, text), error, dry_run=dry_run)
 
 
-def _as_it_went(kubectl: Kubectl, found: ConfigMap, entry: tuple[str, str], error: KubectlError) -> None:
-    """Return where the text is there all the same; raises ChangedError, or else `error`."""
+def _as_it_went(
+    kubectl: Kubectl, found: ConfigMap, entry: tuple[str, str], error: KubectlError, *, dry_run: bool
+) -> None:
+    """Return where the text is there all the same; raises ChangedError, UncertainError, or else `error`."""
     if error.why not in (Why.OTHER, Why.NO_ANSWER):
         raise error
+    key, text = entry
     try:
         now = read(kubectl, found.name, found.namespace)
     except (KubectlError, ConfigMapError):
-        raise error from None
-    key, text = entry
+        if dry_run:
+            raise error from None
+        raise UncertainError(found, key, str(error)) from error
     if now.version == found.version:
         raise error
     if now.data.get(key) != text:

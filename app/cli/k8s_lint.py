@@ -13,11 +13,13 @@ from app.cli import problem_lines
 from app.cli.k8s_instead import instead
 from app.cli.k8s_render import OVERLAYS, CannotRender, folder_of, rendered
 from app.cli.output import CANNOT_TELL, FINDING, OK, choose, fail, print_json, printable
+from app.k8s.definitions import CannotCheck
 from app.k8s.documents import Document, Unreadable, read
 from app.k8s.lint import NO_SERVICE, Finding, Report
 from app.k8s.lint import lint as lint_objects
+from app.k8s.named_files import Broken
 from app.k8s.rules import Rule
-from app.k8s.schemas import CannotCheck, Schemas
+from app.k8s.schemas import Schemas
 from app.k8s.sources import Tree, tree
 from app.k8s.timings_file import of_timings_file
 from autoscaling.policy_problem import Problem
@@ -82,9 +84,17 @@ def lint(
     raise typer.Exit(max((item.code for item in checked), default=OK))
 
 
-def crd_texts(folder: Path) -> list[str]:
-    """The texts of the definitions in a folder; raises CannotCheck."""
-    found = [path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.yaml"))]
+def crd_texts(folder: Path) -> dict[str, str]:
+    """The texts of the files with definitions in a folder, by their names; raises CannotCheck."""
+    found = {}
+    for path in sorted(folder.glob("*.yaml")):
+        if path.is_dir():
+            continue
+        try:
+            found[str(path)] = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            words = getattr(error, "strerror", None) or error
+            raise CannotCheck(f"--crds {path}: {words}", "take it out, or write it in UTF-8") from error
     if not found:
         raise CannotCheck(f"--crds {folder}: no *.yaml there", "name the folder with ray.io_rayservices.yaml")
     return found
@@ -127,13 +137,16 @@ def _checked(target: Path, schemas: Schemas) -> _Checked:
 
 
 def _rendered(folder: Path, found: Tree) -> list[Document]:
-    """The objects of an overlay; none where times that kustomize cannot copy are the reason."""
+    """The objects of an overlay; none where remote parts, or times that kustomize cannot copy, are the reason."""
     try:
         return read(rendered(folder), str(folder))
     except CannotRender as error:
-        if error.whole and any(of_timings_file(found)):
-            return []
-        raise
+        if not error.whole or not (found.remote or any(of_timings_file(found))):
+            raise
+        for item in found.remote:
+            words = f"{item.entry} is remote, and the render fails: {error}: keep a copy beside the overlay"
+            found.broken.append(Broken(item.file, item.line, words, item.path))
+        return []
 
 
 def _judged(name: str, documents: list[Document], found: Tree | None, schemas: Schemas) -> _Checked:

@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from app.cli import process
 from app.cli.k8s_refusal import refusal
 from app.cli.output import CANNOT_TELL, FINDING, fail, printable
 from app.k8s.named_files import NAMES
@@ -87,9 +88,7 @@ def rendered(folder: Path) -> str:
             "install kubectl; it renders without any cluster",
         )
     try:
-        done = subprocess.run(  # noqa: S603
-            command, capture_output=True, text=True, check=False, timeout=LIMIT_S, encoding="utf-8"
-        )
+        done = process.run(command, LIMIT_S)
     except subprocess.TimeoutExpired:
         raise CannotRender(
             f"{' '.join(command)}: no answer in {LIMIT_S:.0f} s",
@@ -98,6 +97,12 @@ def rendered(folder: Path) -> str:
     except OSError as error:
         raise CannotRender(f"{command[0]}: {error.strerror}", "mend or replace it") from error
     if done.returncode != 0:
-        found = refusal(done.stderr or f"exit status {done.returncode}", folder)
+        found = refusal(done.stderr.decode(errors="replace") or f"exit status {done.returncode}", folder)
         raise CannotRender(f"{folder}: {found.cause}", found.mend, found.whole)
-    return done.stdout
+    try:
+        return done.stdout.decode()
+    except UnicodeDecodeError as error:
+        raise CannotRender(
+            f"{' '.join(command)}: what it prints is no UTF-8: {error.reason} at byte {error.start}",
+            "see what it prints, and write the file that it comes from in UTF-8",
+        ) from error

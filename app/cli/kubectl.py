@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from app.cli import process
+
 LIMIT_S = 120.0  # a login plugin may ask a person first
 ANSWER_LIMIT = "20s"  # of the API server, one request
 SHOWN = 600  # characters of what kubectl says
@@ -29,8 +31,10 @@ class Why(StrEnum):
 
 
 NO_CONFIG_HOST = "localhost:8080"  # what kubectl asks when it has no configuration at all
-# Words of kubectl and of the API server; the first that is found tells why.
+# Words of kubectl and of the API server; the first that is found tells why.  Each has a space, a bracket, a
+# colon or a capital letter: no name of an object has, and a message may hold any name.
 _WORDS = (
+    ("(Conflict)", Why.OTHER),
     ("(NotFound)", Why.NOT_FOUND),
     ("(Forbidden)", Why.FORBIDDEN),
     ("(Unauthorized)", Why.NOT_LOGGED_IN),
@@ -45,7 +49,11 @@ _WORDS = (
     ("nable to connect to the server", Why.NO_ANSWER),
     ("The connection to the server", Why.NO_ANSWER),
     ("no such host", Why.NO_ANSWER),
-    ("imeout", Why.NO_ANSWER),
+    ("i/o timeout", Why.NO_ANSWER),
+    ("handshake timeout", Why.NO_ANSWER),
+    ("Timeout", Why.NO_ANSWER),  # (ServerTimeout), (Timeout), Client.Timeout exceeded
+    ("deadline exceeded", Why.NO_ANSWER),
+    ("timed out", Why.NO_ANSWER),
 )
 _MEND = {
     Why.ABSENT: "install kubectl, or add its folder to PATH",
@@ -89,29 +97,21 @@ class Kubectl:
     def run(self, *arguments: str) -> str:
         """What it prints; raises KubectlError with its own words when it fails."""
         try:
-            done = subprocess.run(  # noqa: S603  # no shell; the program is the user's own kubectl
-                self._line(arguments),
-                check=False,
-                capture_output=True,
-                stdin=subprocess.DEVNULL,
-                text=True,
-                encoding="utf-8",
-                errors="replace",
-                timeout=LIMIT_S,
-            )
+            done = process.run(self._line(arguments), LIMIT_S)
         except subprocess.TimeoutExpired as error:
             words = f"kubectl {arguments[0]} took longer than {LIMIT_S:g} s"
             raise KubectlError(words, Why.NO_ANSWER) from error
         except OSError as error:
             raise KubectlError(f"{self.program} does not run: {error.strerror}", Why.ABSENT) from error
+        output, errors = (text.decode(errors="replace") for text in (done.stdout, done.stderr))
         if done.returncode != 0:
-            words = _words(done.stderr) or f"exit code {done.returncode}, and no word"
-            why = _why(done.stderr)
-            if NO_CONFIG_HOST in done.stderr and not _has_config():
+            words = _words(errors) or f"exit code {done.returncode}, and no word"
+            why = _why(errors)
+            if NO_CONFIG_HOST in errors and not _has_config():
                 words = f"there is no kubeconfig ({words[:SHOWN]})"
                 raise KubectlError(f"kubectl {arguments[0]}: {words}", why, NO_CONFIG)
             raise KubectlError(f"kubectl {arguments[0]}: {words[:SHOWN]}", why)
-        return done.stdout
+        return output
 
     def asked_context(self) -> str | None:
         """The context that is used; None where there is none, as inside a pod."""

@@ -19,6 +19,7 @@ from app.cli.policy_edit import Edit
 from autoscaling.policy_file import Problem
 
 UNCHANGED, DRY_RUN = "unchanged", "dry_run"  # outcomes beside those of the controller
+INTERRUPTION = "interrupted"  # before the controller has said anything
 INTERRUPTED = 130
 
 
@@ -28,7 +29,10 @@ def settle(edit: Edit, kubectl: Kubectl, service: str, limit_s: float, *, as_pro
         with told_on(Console(stderr=True, highlight=False, soft_wrap=True)) as telling:
             found, seen = wait(lambda: get(service, "/admin/policy"), edit.new.sha, Waiting(limit_s), telling)
     except KeyboardInterrupt:
-        say("not waited for: `twinpool policy history` says what becomes of it")
+        words = "not waited for: `twinpool policy history` says what becomes of it"
+        say(words)
+        if as_program:
+            _print(edit, INTERRUPTION, None, words)
         raise typer.Exit(INTERRUPTED) from None
     if found.outcome is Outcome.NOT_SEEN:
         _unseen(edit, kubectl, limit_s, seen, as_program=as_program)

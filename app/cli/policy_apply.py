@@ -11,11 +11,12 @@ import typer
 
 from app.cli import config_map, durations, policy_text
 from app.cli.client import NotReachableError, RefusedError, address, address_note
-from app.cli.config_map import ChangedError, ConfigMapError
-from app.cli.kubectl import Kubectl, KubectlError
+from app.cli.config_map import UncertainError
+from app.cli.kubectl import Kubectl
 from app.cli.output import FINDING, AsJson, Output, Url, fail, printable, wants_json
 from app.cli.policy_applied import DRY_RUN, UNCHANGED, end, listed, say, settle
-from app.cli.policy_edit import Candidate, Edit
+from app.cli.policy_edit import Candidate, Edit, unread
+from app.cli.policy_not_applied import NotAppliedError, told
 from app.cli.policy_running import running
 from autoscaling.policy_file import read_policy
 
@@ -56,15 +57,20 @@ def apply(
     The file is checked, compared with the revision that the controller runs, and written through kubectl
     after a question; only that one entry is replaced, and nothing is restarted.
     The kubelet brings it into the controller's pod within about 90 s.
-    Exit codes: 0 taken, 1 refused, not seen in time or not applied, 2 wrong usage or no access.
+    With -o json one object is printed, whatever the outcome.
+    Exit codes: 0 taken, 1 refused, not seen in time or not applied, 2 wrong usage or no access, 130 Ctrl-C.
     """
     as_program = wants_json(output, as_json)
-    limit_s, service, new = _seconds(timeout), address(url), _candidate(file)
+    limit_s, service = _seconds(timeout), address(url)
     if note := address_note(url):
         say(f"note: {note}")
-    try:
+    known = unread(str(file), namespace, name, key)
+    with told(known, as_program=as_program):
+        new = _candidate(file)
+        known |= {"file": new.file, "sha": new.sha}
         kubectl = Kubectl.found(context)
         edit = _edit(new, kubectl, (name, namespace, key), service)
+        known |= edit.document()
         _refuse_ahead(edit, force=force)
         _show(edit, as_program=as_program)
         if edit.is_there and edit.is_active:
@@ -74,11 +80,7 @@ def apply(
             end(edit, DRY_RUN, as_program=as_program)
         if not edit.is_there:
             _ask(edit, kubectl, yes=yes)
-            config_map.replace(kubectl, edit.held, edit.key, new.text)
-    except ChangedError as error:
-        fail(str(error), error.mend, FINDING)
-    except (KubectlError, ConfigMapError) as error:
-        fail(str(error), error.mend)
+            _write(edit, kubectl)
     say(f"{'it is there already' if edit.is_there else 'applied'}: {KUBELET}")
     settle(edit, kubectl, service, limit_s, as_program=as_program)
 
@@ -95,12 +97,12 @@ def _candidate(file: Path) -> Candidate:
     try:
         found = policy_text.read(file)
     except policy_text.UnreadableError as error:
-        fail(str(error), error.mend)
+        raise NotAppliedError(str(error), error.mend) from error
     read = read_policy(found.text, time.time())
     listed(found.file, read.warnings, "warning: ")
     if read.policy is None:
-        listed(found.file, read.problems)
-        fail(f"{found.file} is no valid policy, nothing was applied", "mend what is listed above", FINDING)
+        words = f"{found.file} is no valid policy, nothing was applied"
+        raise NotAppliedError(words, "mend what is listed above", FINDING, tuple(read.problems))
     return Candidate(found.file, found.text, read, read.policy)
 
 
@@ -117,7 +119,7 @@ def _edit(new: Candidate, kubectl: Kubectl, place: tuple[str, str, str | None], 
 def _refuse_ahead(edit: Edit, *, force: bool) -> None:
     """End the command for what would not last, or what the controller would not take."""
     if edit.beside is not None and edit.beside.path is None:
-        fail(
+        raise NotAppliedError(
             "this service reads no policy file, so it would never see the ConfigMap",
             "mount the ConfigMap and name its folder as the service's policy, or name another with --url",
             FINDING,
@@ -125,13 +127,14 @@ def _refuse_ahead(edit: Edit, *, force: bool) -> None:
     if edit.is_there:
         return  # nothing is written: the controller's word on it is what is waited for
     if edit.held.immutable:
-        fail(f"{edit.held} is immutable", "leave `immutable` out of it: a policy is there to be edited")
+        mend = "leave `immutable` out of it: a policy is there to be edited"
+        raise NotAppliedError(f"{edit.held} is immutable", mend)
     problems = edit.refusals(time.time())
     if problems:
-        listed(edit.new.file, problems)
-        fail("the controller would refuse it, nothing was applied", "mend what is listed above", FINDING)
+        words = "the controller would refuse it, nothing was applied"
+        raise NotAppliedError(words, "mend what is listed above", FINDING, problems)
     if edit.held.keeper is not None and not force:
-        fail(
+        raise NotAppliedError(
             f"{edit.held} is kept by {edit.held.keeper}, which would take the edit back",
             "commit the file where it reads it, or say --force for an edit until its next turn",
             FINDING,
@@ -149,9 +152,20 @@ def _ask(edit: Edit, kubectl: Kubectl, *, yes: bool) -> None:
     """Let a person decide; without one to ask, --yes must be given."""
     if yes:
         return
-    if not sys.stdin.isatty():
-        fail("nobody can be asked here", "say --yes to apply without a question, or --dry-run to look only")
+    if sys.stdin is None or sys.stdin.closed or not sys.stdin.isatty():
+        mend = "say --yes to apply without a question, or --dry-run to look only"
+        raise NotAppliedError("nobody can be asked here", mend)
     context = kubectl.asked_context()
     where = edit.where if context is None else f"{edit.where}, context {context}"
     if not typer.confirm(f"apply to {printable(where)}?", err=True):
-        fail("nothing was applied", "run it again when it may be", FINDING)
+        raise NotAppliedError("nothing was applied", "run it again when it may be", FINDING)
+
+
+def _write(edit: Edit, kubectl: Kubectl) -> None:
+    """Put the text there; whoever interrupts that is told that it may be there."""
+    try:
+        config_map.replace(kubectl, edit.held, edit.key, edit.new.text)
+    except KeyboardInterrupt:
+        raise UncertainError(
+            edit.held, edit.key, "interrupted while it was written", interrupted=True
+        ) from None

@@ -109,3 +109,17 @@ class Edit:
         if text is None or self.beside is None or self.beside.sha is None:
             return False
         return read_policy(text).sha != self.beside.sha
+
+
+def unread(file: str, namespace: str, name: str, key: str | None) -> dict[str, Any]:
+    """What there is for programs before the file and the ConfigMap are read; `Edit.document` has the rest."""
+    return {
+        "file": file,
+        "sha": None,
+        "namespace": namespace,
+        "config_map": name,
+        "key": key,
+        "compared_with": None,
+        "active_revision": None,
+        "differences": None,
+    }

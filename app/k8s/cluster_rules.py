@@ -23,7 +23,6 @@ UPGRADE_OPTIONS: Path = ("spec", "upgradeStrategy", "clusterUpgradeOptions")
 NEW_CLUSTER = "NewCluster"
 INCREMENTAL = "NewClusterWithIncrementalUpgrade"
 NO_UPGRADE = "None"
-ACCELERATOR = "nvidia.com/gpu"
 
 
 def of_cluster(fleet: Fleet, documents: list[Document]) -> Iterator[Found]:
@@ -122,10 +121,11 @@ def _surge(options: Mapping[str, Any]) -> int:
     return 100 if surge is None else surge
 
 
-def demand(fleet: Fleet) -> tuple[int, int]:
-    """Accelerators of one cluster, and the most that an upgrade takes at once."""
-    one = sum(group.most * group.accelerators for group in fleet.groups)
-    least = sum(group.least * group.accelerators for group in fleet.groups)
+def demand(fleet: Fleet, resource: str) -> tuple[int, int]:
+    """Accelerators of one name that one cluster takes, and the most that an upgrade takes at once."""
+    each = [(group, group.accelerators_by_name.get(resource, 0)) for group in fleet.groups]
+    one = sum(group.most * size for group, size in each)
+    least = sum(group.least * size for group, size in each)
     kind = at(fleet.document.data, *UPGRADE)
     if kind == NO_UPGRADE:
         return one, one
@@ -136,22 +136,23 @@ def demand(fleet: Fleet) -> tuple[int, int]:
 
 
 def _demand(fleet: Fleet, documents: list[Document]) -> Iterator[Found]:
-    one, needed = demand(fleet)
-    if one == 0:
-        return
-    quota = budget_of(documents, ACCELERATOR)
-    if quota is None:
-        words = (
-            f"the cluster takes {one} accelerators and an upgrade {needed} at once, and no ResourceQuota "
-            f"states how many there are (requests.{ACCELERATOR})"
-        )
-        yield Found(Rule.UPGRADE_DEMAND, fleet.document, UPGRADE, words)
-    elif quota[2] < needed:
-        words = (
-            f"an upgrade takes {needed} accelerators at once, the quota is {quota[2]}: raise it, or take "
-            f"components/incremental-upgrade, or {NO_UPGRADE!r} (delete and apply, with an interruption)"
-        )
-        yield Found(Rule.UPGRADE_DEMAND, quota[0], quota[1], words)
+    for resource in sorted({name for group in fleet.groups for name in group.accelerators_by_name}):
+        one, needed = demand(fleet, resource)
+        if one == 0:
+            continue
+        quota = budget_of(documents, resource)
+        if quota is None:
+            words = (
+                f"the cluster takes {one} accelerators and an upgrade {needed} at once, and no ResourceQuota "
+                f"states how many there are (requests.{resource})"
+            )
+            yield Found(Rule.UPGRADE_DEMAND, fleet.document, UPGRADE, words)
+        elif quota[2] < needed:
+            words = (
+                f"an upgrade takes {needed} accelerators at once, the quota is {quota[2]}: raise it, or take "
+                f"components/incremental-upgrade, or {NO_UPGRADE!r} (delete and apply, with an interruption)"
+            )
+            yield Found(Rule.UPGRADE_DEMAND, quota[0], quota[1], words)
 
 
 def _together(fleet: Fleet) -> Iterator[Found]:

@@ -9,6 +9,7 @@ from app.k8s.fleet import Fleet
 from app.k8s.pods import Group
 from app.k8s.policy_rules import kept_pods
 from app.k8s.rules import Rule
+from app.k8s.selectors import labels_of, takes
 
 
 def of_disruption(fleet: Fleet, documents: list[Document]) -> Iterator[Found]:
@@ -17,11 +18,11 @@ def of_disruption(fleet: Fleet, documents: list[Document]) -> Iterator[Found]:
     for document in documents:
         if document.kind != "PodDisruptionBudget":
             continue
-        wanted = mapping(at(document.data, "spec", "selector", "matchLabels"))
+        selector = at(document.data, "spec", "selector")
         selected = [
             group
             for group in fleet.groups
-            if wanted and all(group.pod_labels.get(label) == value for label, value in wanted.items())
+            if selector is not None and takes(selector, labels_of(group, fleet.document.name))
         ]
         if selected:
             covered |= {group.name for group in selected}

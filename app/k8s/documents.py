@@ -17,8 +17,10 @@ from autoscaling.policy_problem import Path, Problem
 
 # libyaml where it is there: a rendered overlay has two thousand lines.
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_QUANTITY = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei|e\d+|E\d+)?", re.ASCII)
-_SCALES = {"": 1.0, "m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}
+_NO_OBJECT = "an object is a mapping with apiVersion, kind and metadata"
+_QUANTITY = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(n|u|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei|e\d+|E\d+)?", re.ASCII)
+_PARTS = {"n": 1e9, "u": 1e6, "m": 1e3}  # a division is exact where a factor of 0.001 is not
+_SCALES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}
 _SCALES |= {f"{letter}i": 1024.0**power for power, letter in enumerate("KMGTPE", 1)}
 
 
@@ -81,8 +83,27 @@ def read(text: str, file: str) -> list[Document]:
             if data is None:
                 continue
             if not isinstance(data, dict):
-                raise Unreadable(lines[()], "an object is a mapping with apiVersion, kind and metadata")
-            found.append(Document(data, file, place, lines))
+                raise Unreadable(lines[()], _NO_OBJECT)
+            found += _items(Document(data, file, place, lines))
+    return found
+
+
+def _items(document: Document) -> list[Document]:
+    """The objects of a List, as `kubectl get -o yaml` prints them; of any other object itself."""
+    items = document.data.get("items")
+    if not (document.kind.endswith("List") and isinstance(items, list)):
+        return [document]
+    if document.kind != "List" and not all("kind" in mapping(item) for item in items):
+        return [document]
+    lines: list[dict[Path, int]] = [{} for _ in items]
+    for path, line in document.lines.items():
+        if len(path) > 1 and path[0] == "items" and isinstance(path[1], int):
+            lines[path[1]][path[2:]] = line
+    found: list[Document] = []
+    for item, own in zip(items, lines, strict=True):
+        if not isinstance(item, dict):
+            raise Unreadable(own[()], _NO_OBJECT)
+        found += _items(Document(item, document.file, document.place, own))
     return found
 
 
@@ -198,6 +219,8 @@ def _number(value: Any) -> float | None:
     if matched is None:
         return None
     number, unit = float(matched[1]), matched[2] or ""
+    if unit in _PARTS:
+        return number / _PARTS[unit]
     return number * (_SCALES[unit] if unit in _SCALES else 10.0 ** int(unit[1:]))
 
 

@@ -59,7 +59,8 @@ class Report:
 
 def lint(documents: list[Document], tree: Tree | None, schemas: Schemas, name: str) -> Report:
     """Every rule over the objects called `name`; `tree` is what they were rendered from."""
-    kept = [document for document in documents if not _local(document)]
+    # kustomize leaves out what is marked as local; `kubectl apply -f` sends it.
+    kept = [document for document in documents if tree is None or not _local(document)]
     found = [*_objects(kept, schemas)]
     services = fleets(kept)
     located = [] if tree is None else [*of_sources(tree, ray_config_maps(kept)), *of_timings_file(tree)]
@@ -91,7 +92,12 @@ def lint(documents: list[Document], tree: Tree | None, schemas: Schemas, name: s
         notes = [NO_SERVICE]
     else:
         notes = placeholders(kept, tree) + [note for fleet in services for note in length_note(fleet)]
-    return Report(tuple(sorted(findings)), (*notes, *schemas.notes()), len(kept))
+    for item in () if tree is None else tree.remote:
+        notes.append(
+            f"{item.file}:{item.line}: {item.entry} is remote: its files are not looked into, only what they "
+            "render to"
+        )
+    return Report(tuple(sorted(findings)), (*notes, *schemas.notes(kept)), len(kept))
 
 
 def _local(document: Document) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path as File
@@ -14,6 +15,8 @@ RESOURCES, COMPONENTS = LIST_KEYS = ("resources", "components")
 KUSTOMIZATION, COMPONENT = "Kustomization", "Component"
 OUT = "../"
 OVERLAYS = "k8s/overlays"
+# As kustomize tells them: a URL, a repository of git, or a reference in one.
+_REMOTE = re.compile(r"://|^git::|^[\w.-]+@[\w.-]+:|^(github\.com|gitlab\.com|bitbucket\.org)[/:]|[?&]ref=")
 Look = Callable[[File], list[str] | None]  # the names in a folder; None when there is no such folder
 
 
@@ -28,6 +31,16 @@ class Broken:
 
 
 @dataclass(frozen=True, slots=True)
+class Remote:
+    """An entry that the renderer fetches from elsewhere."""
+
+    file: str
+    line: int
+    entry: str
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
 class Lost:
     """An entry of `resources` or `components` that leads to nothing."""
 
@@ -39,6 +52,11 @@ class Lost:
 def not_looked(folder: File) -> list[str] | None:  # noqa: ARG001  # the port's form
     """For a reader that cannot list folders: no name is near."""
     return None
+
+
+def is_remote(entry: str) -> bool:
+    """Whether an entry names something outside of this checkout."""
+    return _REMOTE.search(entry) is not None
 
 
 def misplaced(key: str, entry: str, kind: str, *, is_file: bool) -> str:
@@ -68,12 +86,10 @@ def of_lost(
 
 
 def _words(item: Lost, look: Look) -> str:
-    if "://" in item.entry or "?ref=" in item.entry:
-        return (
-            f"{item.entry} is not in this checkout, and nothing is fetched: copy it here, and name its folder"
-        )
     if look(item.path) is not None:
         return f"there is no {NAMES[0]} in the folder {item.entry}"
+    if item.path.is_symlink() and not item.path.exists():
+        return f"the link {item.entry} leads nowhere, or in a circle"
     kind = "file" if item.path.suffix in (".yaml", ".yml", ".json") else "folder"
     return f"there is no {kind} {item.entry}{_meant(item.path, look)}"
 

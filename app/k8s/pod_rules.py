@@ -9,7 +9,7 @@ from typing import Any
 from app.k8s.documents import Document, Found, at, mapping, pairs, quantity
 from app.k8s.fleet import Fleet
 from app.k8s.mounts import images
-from app.k8s.pods import clusters, groups, pod_specs
+from app.k8s.pods import clusters, groups, is_accelerator, pod_specs
 from app.k8s.rules import Rule
 from autoscaling.policy_problem import Path
 
@@ -105,7 +105,7 @@ def _resources(document: Document, path: Path, container: Mapping[str, Any]) -> 
     for kind, said in (("requests", requests), ("limits", limits)):
         for name, value in said.items():
             yield from _quantity(document, (*path, "resources", kind, name), name, value)
-    accelerators = [name for name in {*requests, *limits} if name.endswith("/gpu")]
+    accelerators = [name for name in {*requests, *limits} if is_accelerator(str(name))]
     for name in ("memory", *accelerators):
         least, most = (quantity(said.get(name)) for said in (requests, limits))
         if least is None or least != most:
@@ -127,7 +127,7 @@ def _quantity(document: Document, path: Path, name: str, value: Any) -> Iterator
         yield Found(Rule.QUANTITY, document, path, words)
     elif name in ("memory", "ephemeral-storage") and number < SMALLEST_MEMORY:
         yield Found(Rule.QUANTITY, document, path, f"{value!r} is {number:g} bytes: is Mi or Gi meant?")
-    elif name.endswith("/gpu") and number != int(number):
+    elif is_accelerator(str(name)) and number != int(number):
         yield Found(Rule.QUANTITY, document, path, f"{value!r}: accelerators are whole")
     elif name == "cpu" and number > 1024:
         yield Found(Rule.QUANTITY, document, path, f"{value!r} is {number:g} cores: is m missing?")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,15 @@ from app.k8s.documents import Document, at, entries, mapping, pairs, quantity, w
 from autoscaling.policy_problem import Path
 
 CLUSTER: Path = ("spec", "rayClusterConfig")
+
+
+# What KubeRay tells Ray of as GPUs, and what Ray finds by itself.
+_ACCELERATOR = re.compile(r".*gpu|nvidia\.com/mig-.+|gpu\.intel\.com/(i915|xe)")
+
+
+def is_accelerator(resource: str) -> bool:
+    """Whether a resource of a container is an accelerator of Ray's."""
+    return _ACCELERATOR.fullmatch(resource) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +74,17 @@ class Group:
     @property
     def accelerators(self) -> int:
         """Accelerators of one pod's container, whatever Ray is told of them."""
+        return sum(self.accelerators_by_name.values())
+
+    @property
+    def accelerators_by_name(self) -> dict[str, int]:
+        """The same by the name of the resource: `nvidia.com/gpu`, `amd.com/gpu`."""
         limits = mapping(at(self.container, "resources", "limits"))
-        return sum(int(quantity(value) or 0) for name, value in limits.items() if name.endswith("/gpu"))
+        return {
+            name: int(quantity(value) or 0)
+            for name, value in limits.items()
+            if is_accelerator(str(name)) and quantity(value)
+        }
 
     def env(self, name: str) -> tuple[str | None, Path]:
         """A variable of Ray's container, and its place; of a repeated name the last one counts."""

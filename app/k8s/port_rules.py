@@ -11,7 +11,7 @@ from app.k8s.network_rules import SERVE_PORT, of_network
 from app.k8s.pods import Group
 from app.k8s.port_collisions import of_collisions
 from app.k8s.rules import Rule
-from app.k8s.selectors import labels_of, takes
+from app.k8s.selectors import beside, labels_of, takes
 from app.k8s.timing_rules import HAPROXY_ENV
 
 DEFAULT_PORT = 8000
@@ -86,7 +86,8 @@ def _monitors(document: Document, fleet: Fleet) -> Iterator[Found]:
         return
     known = _known_ports(fleet, at(document.data, "spec", "selector"))
     for index, endpoint in pairs(at(document.data, "spec", "podMetricsEndpoints")):
-        if known is not None and str(endpoint.get("port")) not in known:
+        by_number = endpoint.keys() & {"portNumber", "targetPort"} and "port" not in endpoint
+        if known is not None and not by_number and str(endpoint.get("port")) not in known:
             where = ("spec", "podMetricsEndpoints", index, "port")
             yield Found(Rule.PORTS, document, where, f"no selected pod has a port {endpoint.get('port')!r}")
 
@@ -103,7 +104,7 @@ def _known_ports(fleet: Fleet, selector: Any) -> set[str] | None:
 
 
 def _named_in_policies(document: Document, fleet: Fleet) -> Iterator[Found]:
-    if document.kind != "NetworkPolicy":
+    if document.kind != "NetworkPolicy" or not beside(document, fleet.document):
         return
     known = _known_ports(fleet, at(document.data, "spec", "podSelector"))
     for rule, said in pairs(at(document.data, "spec", "ingress")):

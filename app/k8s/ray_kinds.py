@@ -23,6 +23,7 @@ class Object(Fields):
     api_version: str
     kind: str
     metadata: dict[str, Any]
+    status: dict[str, Any] | None = None  # in what `kubectl get` prints
 
 
 class _Gateway(Fields):

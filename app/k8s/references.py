@@ -8,7 +8,7 @@ from typing import Any
 from app.k8s.documents import Document, Found, at, entries, mapping, meant, pairs
 from app.k8s.pods import clusters, groups, pod_specs
 from app.k8s.rules import Rule
-from app.k8s.selectors import labels_of, takes
+from app.k8s.selectors import beside, labels_of, takes
 from autoscaling.policy_problem import Path
 
 BUILT_IN = {
@@ -25,7 +25,7 @@ OF_OTHERS = "gateway.networking.k8s.io/"  # labels of pods that the class of a G
 
 def of_references(documents: list[Document]) -> Iterator[Found]:
     """All findings about names that lead nowhere."""
-    selectable = [labels for document in documents for labels in _labels(document)]
+    selectable = [(document, labels) for document in documents for labels in _labels(document)]
     for document in documents:
         for path, pod, _ in pod_specs(document):
             yield from _pod(documents, document, path, pod)
@@ -33,7 +33,9 @@ def of_references(documents: list[Document]) -> Iterator[Found]:
         yield from _rights(documents, document)
         path = SELECTORS.get(document.kind, ())
         selector = at(document.data, *path) if path else None
-        if path and not _of_others(selector) and not any(takes(selector, labels) for labels in selectable):
+        if document.kind == "NetworkPolicy" and not any(beside(document, one) for one, _ in selectable):
+            continue
+        if path and not _of_others(selector) and not any(takes(selector, labels) for _, labels in selectable):
             words = f"selects no pod of these objects, so {document.label} is without effect: mend its labels"
             yield Found(Rule.REFERENCES, document, path, words)
 

@@ -87,7 +87,9 @@ RULES: dict[Rule, Reason] = {
         "The second overwrites the first when they are applied.",
     ),
     Rule.KIND: Reason(
-        "Every object is of a kind and version that can be checked.",
+        "Every object of a group of Kubernetes itself is of a kind and version of it; one of another group "
+        "is no near miss of a kind or group that is known here (without `--crds` its fields are not checked, "
+        "which a note says).",
         "An unknown kind is mostly a mistyped one, which the cluster refuses in the middle of a rollout.",
     ),
     Rule.CORE_SCHEMA: Reason(
@@ -99,7 +101,8 @@ RULES: dict[Rule, Reason] = {
         "The API server drops an unknown field, so a mistyped `maxReplicas` is no limit at all.",
     ),
     Rule.CRD_SCHEMA: Reason(
-        "Ray's objects are what their CustomResourceDefinition says, when it is given.",
+        "Objects of Ray's and of any other group are what their CustomResourceDefinition says, when it is "
+        "given.",
         "It knows every field of the version that is installed; it is not part of this repository.",
     ),
     Rule.POD_SCHEMA: Reason(

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import metadata
 from typing import Any
 
 from pydantic import ValidationError
 
 from app.k8s import other_kinds, ray_kinds
-from app.k8s.crd import schema_of
-from app.k8s.documents import Document, Found, Unreadable, meant, read_any
+from app.k8s.api_groups import group_of, is_built_in, mistyped_group, mistyped_kind
+from app.k8s.crd import Key
+from app.k8s.definitions import CannotCheck, validators
+from app.k8s.documents import Document, Found, meant
 from app.k8s.pods import clusters, groups
 from app.k8s.rules import Rule
 from autoscaling.policy_problem import Path
@@ -22,16 +24,9 @@ KINDS = ray_kinds.KINDS | other_kinds.KINDS
 # Both become part of a file's name.
 _VERSION = re.compile(r"[a-z][a-z0-9.-]*(/[a-z][a-z0-9]*)?")
 _KIND = re.compile(r"[A-Z][A-Za-z0-9]*")
+_RAYS = {(group_of(version), kind) for version, kind in ray_kinds.KINDS}
 EXTRA = "pip install 'twinpool[k8s]'"
 Complaint = tuple[Path, str]
-
-
-class CannotCheck(Exception):  # noqa: N818  # an outcome for the user
-    """What checking needs is not there; `mend` says what to do."""
-
-    def __init__(self, message: str, mend: str) -> None:
-        super().__init__(message)
-        self.mend = mend
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,41 +38,59 @@ class Schemas:
     invalid: type[Exception]
     package: str  # its version
     ray_version: str  # of the Ray that is installed here
-    crds: Mapping[str, Any] = field(default_factory=dict)  # kind -> a compiled validator
+    crds: Mapping[Key, Any] | None = None  # compiled validators of the given definitions
 
     @classmethod
-    def load(cls, crd_texts: list[str] | None) -> Schemas:
-        """Load what is needed; raises CannotCheck."""
+    def load(cls, crd_texts: Mapping[str, str] | None) -> Schemas:
+        """Load what is needed, with the texts of definitions by their files; raises CannotCheck."""
         try:
-            import jsonschema  # noqa: PLC0415
             import kubernetes_validate  # noqa: PLC0415
         except ImportError as error:
             raise CannotCheck(f"{error.name} is not installed", EXTRA) from error
-        crds = {}
-        for text in crd_texts or ():
-            try:
-                kind, schema = schema_of(read_any(text))
-            except Unreadable as error:
-                raise CannotCheck(f"a definition is no YAML: {error}", "fetch it again") from error
-            if kind:
-                crds[kind] = jsonschema.Draft7Validator(schema)
         return cls(
             kubernetes_validate.validate,
             kubernetes_validate.SchemaNotFoundError,
             kubernetes_validate.ValidationError,
             metadata.version("kubernetes-validate"),
             metadata.version("ray"),
-            crds,
+            None if crd_texts is None else validators(crd_texts),
         )
 
-    def notes(self) -> list[str]:
+    def notes(self, documents: list[Document]) -> list[str]:
         """What was checked by what, and what was not."""
         core = f"kinds of Kubernetes by the {KUBERNETES} schemas of kubernetes-validate {self.package}"
-        if self.crds:
-            return [f"{core}; Ray's kinds by {', '.join(sorted(self.crds))} of --crds and by our field lists"]
-        return [
-            f"{core}; Ray's kinds by our field lists only: the schemas of KubeRay were not given (--crds)"
-        ]
+        if self.crds is None:
+            rest = "Ray's kinds by our field lists only: the schemas of KubeRay were not given (--crds)"
+            return [f"{core}; {rest}", *self._unchecked(documents)]
+        given, missing = self._rays()
+        also = f"; Ray's kinds by our field lists, and by --crds for {', '.join(given) or 'none of them'}"
+        if missing:
+            found = ", ".join(sorted({kind for _, kind in self.crds})) or "no definition at all"
+            also += f": --crds has {found}, and not {', '.join(missing)}"
+        return [f"{core}{also}", *self._unchecked(documents)]
+
+    def _rays(self) -> tuple[list[str], list[str]]:
+        """Kinds of Ray's that --crds has, and those that it lacks."""
+        kinds = sorted(kind for version, kind in KINDS if version == ray_kinds.RAY)
+        given = [kind for kind in kinds if (ray_kinds.RAY, kind) in (self.crds or {})]
+        return given, [kind for kind in kinds if kind not in given]
+
+    def _unchecked(self, documents: list[Document]) -> list[str]:
+        """The kinds of other groups that nothing here has a schema of."""
+        kinds = {
+            (str(item.data.get("apiVersion")), item.kind) for item in documents if self._is_foreign(item)
+        }
+        listed = ", ".join(f"{kind} ({version})" for version, kind in sorted(kinds))
+        mend = "give a folder with their CustomResourceDefinitions (--crds)"
+        return [f"not checked, since there is no schema here: {listed}: {mend}"] if kinds else []
+
+    def _is_foreign(self, document: Document) -> bool:
+        key = (str(document.data.get("apiVersion")), document.kind)
+        return (
+            _is_named(document)
+            and not is_built_in(group_of(key[0]))
+            and key not in {*KINDS, *(self.crds or {})}
+        )
 
     def of(self, document: Document) -> Iterator[Found]:
         """Findings about the fields of one object."""
@@ -90,23 +103,49 @@ class Schemas:
             except ValidationError as error:
                 for details in error.errors(include_url=False):
                     yield Found(rule, document, details["loc"], _words(details))
-            if kind in self.crds:
-                for path, message in _errors(self.crds[kind], document.data):
-                    yield Found(Rule.CRD_SCHEMA, document, path, message)
+            yield from self._by_definition((str(version), kind), document)
             yield from self._templates(document)
             return
-        named = isinstance(document.data.get("kind"), str) and isinstance(version, str) and document.name
-        if not (named and _VERSION.fullmatch(str(version)) and _KIND.fullmatch(kind)):
+        if (group_of(str(version)), kind) in _RAYS:
+            words = f"is {version}: the rules here are those of {ray_kinds.RAY}: write that"
+            yield Found(Rule.KIND, document, ("apiVersion",), words)
+        elif not _is_named(document):
             yield Found(Rule.KIND, document, (), "an object has apiVersion, kind and metadata.name as texts")
-            return
-        try:
-            yield from (
-                Found(Rule.CORE_SCHEMA, document, path, message)
-                for path, message in self._core(document.data)
+        elif is_built_in(group_of(str(version))):
+            try:
+                for path, message in self._core(document.data):
+                    yield Found(Rule.CORE_SCHEMA, document, path, message)
+            except self.missing_schema:
+                words = f"Kubernetes {KUBERNETES} has no {kind} in {version}: see `kubectl api-resources`"
+                yield Found(Rule.KIND, document, ("kind",), words)
+        elif self._is_foreign(document):
+            yield from self._mistyped(str(version), document)
+        else:
+            yield from self._by_definition((str(version), kind), document)
+
+    def _by_definition(self, key: Key, document: Document) -> Iterator[Found]:
+        if self.crds is not None and key in self.crds:
+            for path, message in _errors(self.crds[key], document.data):
+                yield Found(Rule.CRD_SCHEMA, document, path, message)
+
+    def _mistyped(self, version: str, document: Document) -> Iterator[Found]:
+        """An unknown kind of another group is no finding, unless a known one is meant."""
+        group, kind = group_of(version), document.kind
+        meant_kind, meant_group = mistyped_kind(group, kind), mistyped_group(group)
+        if meant_kind is not None:
+            yield Found(
+                Rule.KIND, document, ("kind",), f"there is no {kind} in {group}: {meant_kind} is meant?"
             )
+        elif meant_group is not None and self._has(version.replace(group, meant_group, 1), kind):
+            words = f"there is no {kind} in {version}: the group {meant_group} is meant?"
+            yield Found(Rule.KIND, document, ("apiVersion",), words)
+
+    def _has(self, version: str, kind: str) -> bool:
+        try:
+            list(self._core({"apiVersion": version, "kind": kind}))
         except self.missing_schema:
-            words = f"Kubernetes {KUBERNETES} has no {kind} in {version}, and no other schema here knows it"
-            yield Found(Rule.KIND, document, ("kind",), words)
+            return (version, kind) in KINDS
+        return True
 
     def _templates(self, document: Document) -> Iterator[Found]:
         cluster = clusters(document)
@@ -126,6 +165,14 @@ class Schemas:
             self.validate(dict(data), KUBERNETES, strict=True)
         except self.invalid as error:
             yield from _complaints(error)
+
+
+def _is_named(document: Document) -> bool:
+    """Whether an object says what it is, in words that can be part of a file's name."""
+    version, kind = document.data.get("apiVersion"), document.data.get("kind")
+    if not (isinstance(version, str) and isinstance(kind, str) and document.name):
+        return False
+    return bool(_VERSION.fullmatch(version) and _KIND.fullmatch(kind))
 
 
 def _errors(validator: Any, data: Mapping[str, Any]) -> Iterator[Complaint]:

@@ -20,6 +20,8 @@ from app.k8s.named_files import (
     Broken,
     Look,
     Lost,
+    Remote,
+    is_remote,
     misplaced,
     not_looked,
     of_file,
@@ -59,6 +61,7 @@ class Tree:
     patches: list[Patch] = field(default_factory=list)
     texts: dict[str, str] = field(default_factory=dict)  # files of generators
     broken: list[Broken] = field(default_factory=list)
+    remote: list[Remote] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +102,10 @@ def _folder(file: File, text: str, reader: _Reader, found: Tree) -> str:
         return ""
     data, own = mapping(data), Kustomization(str(file), mapping(data), lines)
     kind = str(data.get("kind") or KUSTOMIZATION)
-    if file.parent in reader.seen:  # kustomize itself refuses a circle
+    real = File(os.path.realpath(file.parent))  # a link may lead round in a circle under ever new names
+    if real in reader.seen:  # kustomize itself refuses a circle
         return kind
-    reader.seen.add(file.parent)
+    reader.seen.add(real)
     _entries(file.parent, own, reader, found)
     found.kustomizations.append(own)
     _texts(file.parent, own, reader, found)
@@ -112,23 +116,37 @@ def _folder(file: File, text: str, reader: _Reader, found: Tree) -> str:
 def _entries(folder: File, own: Kustomization, reader: _Reader, found: Tree) -> None:
     lost: list[Lost] = []
     leads_out = False
+    for place, entry in _named(own, found):
+        path = below(folder, entry)
+        text, kind = reader.read(path), ""
+        there = reader.kustomization(path) if text is None else None
+        if text is not None:
+            _objects(path, text, found)
+        elif there is not None:
+            kind = _folder(*there, reader, found)
+        else:
+            lost.append(Lost(place, entry, path))
+            continue
+        leads_out = leads_out or entry.startswith(OUT)
+        words = misplaced(str(place[0]), entry, kind, is_file=text is not None)
+        if words:
+            found.broken.append(Broken(own.file, line_of(own.lines, place), words, place))
+    found.broken += of_lost(own.file, own.lines, lost, reader.look, moved=not leads_out)
+
+
+def _named(own: Kustomization, found: Tree) -> Iterator[tuple[Path, str]]:
+    """Place and name of each file and folder that it takes; what is elsewhere stands in `remote`."""
     for key in LIST_KEYS:
         for index, entry in enumerate(entries(own.data.get(key))):
-            place, path = (key, index), below(folder, str(entry))
-            text, kind = reader.read(path), ""
-            there = reader.kustomization(path) if text is None else None
-            if text is not None:
-                _objects(path, text, found)
-            elif there is not None:
-                kind = _folder(*there, reader, found)
+            place: Path = (key, index)
+            line = line_of(own.lines, place)
+            if not isinstance(entry, str) or not entry.strip():
+                words = f"is {entry!r}: name a file or a folder, or take it out"
+                found.broken.append(Broken(own.file, line, words, place))
+            elif is_remote(entry):
+                found.remote.append(Remote(own.file, line, entry, place))
             else:
-                lost.append(Lost(place, str(entry), path))
-                continue
-            leads_out = leads_out or str(entry).startswith(OUT)
-            words = misplaced(key, str(entry), kind, is_file=text is not None)
-            if words:
-                found.broken.append(Broken(own.file, line_of(own.lines, place), words, place))
-    found.broken += of_lost(own.file, own.lines, lost, reader.look, moved=not leads_out)
+                yield place, entry
 
 
 def _objects(path: File, text: str, found: Tree) -> None:

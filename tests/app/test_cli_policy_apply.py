@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ import pytest
 from typer.testing import Result
 
 from app.cli import policy_await
+from app.cli.kubectl import Kubectl, KubectlError, Why
 from tests.app.canned import NOWHERE, run
 from tests.app.in_cluster import KEY, NAME, Cluster, controller
 from tests.policies import policy
@@ -509,3 +511,181 @@ def test_a_limit_that_is_none(tmp_path: Path, cluster: Cluster, text: str) -> No
     assert 2 == done.exit_code
     assert "--timeout" in done.stderr
     assert [] == cluster.calls()
+
+
+# --- ends for programs, and ends by Ctrl-C
+
+
+def outcome(done: Result | str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(done if isinstance(done, str) else done.stdout)
+    assert {"file", "sha", "namespace", "config_map", "key", "outcome", "message", "problem"} < set(found)
+    return found
+
+
+def test_what_is_not_applied_is_told_to_programs(tmp_path: Path, cluster: Cluster, service: str) -> None:
+    """One object on standard output, with the first problem where the file has one; exit codes as before."""
+    broken, small = (apply(file(tmp_path, text), "--json", url=service) for text in (BROKEN, SMALL))
+    cluster.put(cluster.data, immutable=True)
+    immutable = apply(file(tmp_path, GOOD), "--json", url=service)
+    missing = apply(tmp_path / "none.yaml", "--json", url=service)
+
+    done = [broken, small, immutable, missing]
+    assert ["not_applied"] * 4 == [outcome(item)["outcome"] for item in done]
+    assert [1, 1, 2, 2] == [item.exit_code for item in done]
+    assert "spec.budget.max" == outcome(small)["problem"]["field"]
+    assert outcome(broken)["problem"] is not None
+    assert f"ConfigMap twinpool/{NAME} is immutable" == outcome(immutable)["message"]
+    assert 1 == outcome(immutable)["active_revision"]
+
+
+def test_nobody_to_ask_is_told_to_programs(tmp_path: Path, cluster: Cluster, service: str) -> None:
+    """The comparison is there, and why nothing was written."""
+    done = apply(file(tmp_path, GOOD), "--json", url=service, yes=False)
+
+    found = outcome(done)
+    assert (2, "not_applied", "nobody can be asked here") == (
+        done.exit_code,
+        found["outcome"],
+        found["message"],
+    )
+    assert ["spec.overload.retryAfterSeconds"] == [item["field"] for item in found["differences"]]
+
+
+@pytest.mark.parametrize(
+    ("verb", "said"), [("get", "error: x"), ("patch", "Error from server (Forbidden): x")]
+)
+def test_no_access_is_told_to_programs(
+    tmp_path: Path, cluster: Cluster, service: str, verb: str, said: str
+) -> None:
+    """Kubectl's own words in the document."""
+    cluster.set("fails.json", {verb: said})
+
+    done = apply(file(tmp_path, GOOD), "--json", url=service)
+
+    assert (2, "not_applied") == (done.exit_code, outcome(done)["outcome"])
+    assert said.removeprefix("error: ") in outcome(done)["message"]
+
+
+def test_a_closed_input(tmp_path: Path, cluster: Cluster, service: str) -> None:
+    """Nobody can be asked there either: exit code 2, and no traceback."""
+    line = f'exec "{sys.executable}" -m app.cli.main policy apply "{file(tmp_path, GOOD)}" <&-'
+    env = os.environ | {"TWINPOOL_URL": service}
+    done = subprocess.run(["/bin/sh", "-c", line], env=env, capture_output=True, text=True, check=False)
+
+    assert 2 == done.returncode
+    assert "error: nobody can be asked here" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def put_kubectl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cluster: Cluster, extra: str) -> None:
+    """Put a `kubectl` first on PATH that does `extra`, and then what the cluster's does."""
+    folder = tmp_path / "first"
+    folder.mkdir()
+    program = folder / "kubectl"
+    program.write_text(f'#!/bin/sh\n{extra}\nexec "{cluster.folder}/bin/kubectl" "$@"\n', encoding="utf-8")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+
+
+def test_an_answer_that_is_nested_too_deeply(
+    tmp_path: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is no ConfigMap: exit code 2, and no traceback."""
+    deep = tmp_path / "deep.json"
+    deep.write_text("[" * 100_000, encoding="utf-8")
+    put_kubectl(tmp_path, monkeypatch, cluster, f'cat "{deep}"; exit 0')
+
+    done = apply(file(tmp_path, GOOD))
+
+    assert 2 == done.exit_code
+    assert f"kubectl get configmap {NAME} answered no ConfigMap" in words(done)
+
+
+@pytest.mark.parametrize(
+    ("verb", "said"),
+    [
+        ("get", "interrupted, nothing was written"),
+        (
+            "patch",
+            f"interrupted while it was written: ConfigMap twinpool/{NAME} may have the new text, or not",
+        ),
+    ],
+)
+def test_an_interrupt_says_what_may_be_there(
+    tmp_path: Path, cluster: Cluster, service: str, monkeypatch: pytest.MonkeyPatch, verb: str, said: str
+) -> None:
+    """Exit code 130: before the write nothing is there; during it nobody knows, and where to see is said."""
+    there = tmp_path / "there"
+    wait = f'if [ "$1" = {verb} ]; then touch "{there}"; sleep 600; fi'
+    put_kubectl(tmp_path, monkeypatch, cluster, wait)
+
+    with cli("apply", str(file(tmp_path, GOOD)), "--yes", "--json", url=service) as child:
+        while not there.exists():
+            assert child.poll() is None
+        child.send_signal(signal.SIGINT)
+        output, errors = child.communicate(timeout=60)
+
+    assert 130 == child.returncode
+    assert f"error: {said}\n" in errors
+    assert ("interrupted", said) == (outcome(output)["outcome"], outcome(output)["message"])
+    if verb == "patch":
+        assert f"`kubectl get configmap {NAME} --namespace twinpool -o yaml` shows its entry {KEY}" in errors
+
+
+def test_an_interrupt_of_the_wait(tmp_path: Path, cluster: Cluster, service: str) -> None:
+    """It is written and not waited for: that is told to programs, too."""
+    (cluster.folder / "kubelet_stopped").touch()
+    with cli("apply", str(file(tmp_path, GOOD)), "--yes", "--json", url=service) as child:
+        assert child.stderr is not None
+        while "waiting for the controller" not in child.stderr.readline():
+            assert child.poll() is None
+        child.send_signal(signal.SIGINT)
+        output, _ = child.communicate(timeout=60)
+
+    found = outcome(output)
+    assert (130, "interrupted") == (child.returncode, found["outcome"])
+    assert found["message"].startswith("not waited for")
+
+
+def test_a_lost_answer_after_which_nothing_can_be_read(
+    tmp_path: Path, cluster: Cluster, service: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether it is there is not known, and is said so; exit code 2."""
+    gone = tmp_path / "gone"
+    extra = (
+        f'if [ -e "{gone}" ] || [ "$1" = patch ]; then touch "{gone}"; '
+        'echo "Unable to connect to the server: EOF" >&2; exit 1; fi'
+    )
+    put_kubectl(tmp_path, monkeypatch, cluster, extra)
+
+    done = apply(file(tmp_path, GOOD), "--json", url=service)
+
+    assert (2, "uncertain") == (done.exit_code, outcome(done)["outcome"])
+    assert "may have the new text, or not" in words(done)
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        (
+            'Error from server (Conflict): Operation cannot be fulfilled on configmaps "timeout-policy"',
+            Why.OTHER,
+        ),
+        ('Error from server (BadRequest): configmaps "my-timeout" is odd', Why.OTHER),
+        ("Error from server (Timeout): the server was unable to return a response", Why.NO_ANSWER),
+        ("dial tcp 10.0.0.1:443: i/o timeout", Why.NO_ANSWER),
+        ("net/http: TLS handshake timeout", Why.NO_ANSWER),
+        ("context deadline exceeded (Client.Timeout exceeded while awaiting headers)", Why.NO_ANSWER),
+        ("etcdserver: request timed out", Why.NO_ANSWER),
+    ],
+)
+def test_a_name_is_no_reason(
+    tmp_path: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch, said: str, why: Why
+) -> None:
+    """What kubectl says of a ConfigMap with `timeout` in its name is not a time that is over."""
+    put_kubectl(tmp_path, monkeypatch, cluster, f"echo '{said}' >&2; exit 1")
+
+    with pytest.raises(KubectlError) as raised:
+        Kubectl.found().run("get")
+
+    assert why == raised.value.why

@@ -30,7 +30,6 @@ OVERLAY, SETTINGS = f"{PROD}/kustomization.yaml", f"{PROD}/settings/kustomizatio
             "../../components",
             ":8: resources[0]: there is no kustomization.yaml in the",
         ),
-        (OVERLAY, "../../base", "https://host/base", ":8: resources[0]: https://host/base is not in this"),
         (
             OVERLAY,
             "components:",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from app.k8s.rules import Rule
-from app.k8s.selectors import takes
 from tests.app.k8s.faults import (
     ACCELERATOR,
     CALLERS,
@@ -118,22 +117,3 @@ def test_what_the_cluster_has_by_itself_is_no_finding() -> None:
     )
 
     assert [] == [item for item in found if item.rule is REFERENCES]
-
-
-@pytest.mark.parametrize(
-    ("operator", "values", "expected"),
-    [
-        ("In", ["x"], True),
-        ("In", ["y"], False),
-        ("NotIn", ["x"], False),
-        ("NotIn", ["y"], True),
-        ("Exists", None, True),
-        ("DoesNotExist", None, False),
-        ("Equals", ["x"], False),
-    ],
-)
-def test_an_expression(operator: str, values: list[str] | None, expected: bool) -> None:
-    """The four operators of Kubernetes; another takes nothing."""
-    selector = {"matchExpressions": [{"key": "a", "operator": operator, "values": values}]}
-
-    assert expected == takes(selector, {"a": "x"})
