@@ -29,7 +29,7 @@ def settle(edit: Edit, kubectl: Kubectl, service: str, limit_s: float, *, as_pro
         with told_on(Console(stderr=True, highlight=False, soft_wrap=True)) as telling:
             found, seen = wait(lambda: get(service, "/admin/policy"), edit.new.sha, Waiting(limit_s), telling)
     except KeyboardInterrupt:
-        words = "not waited for: `twinpool policy history` says what becomes of it"
+        words = "it is in the ConfigMap and not waited for: `twinpool policy history` says what becomes of it"
         say(words)
         if as_program:
             _print(edit, INTERRUPTION, None, words)

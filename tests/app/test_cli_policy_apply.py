@@ -644,7 +644,7 @@ def test_an_interrupt_of_the_wait(tmp_path: Path, cluster: Cluster, service: str
 
     found = outcome(output)
     assert (130, "interrupted") == (child.returncode, found["outcome"])
-    assert found["message"].startswith("not waited for")
+    assert found["message"].startswith("it is in the ConfigMap and not waited for")
 
 
 def test_a_lost_answer_after_which_nothing_can_be_read(

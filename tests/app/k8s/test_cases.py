@@ -49,7 +49,7 @@ def test_an_incremental_upgrade_needs_a_quarter_more(tmp_path: Path) -> None:
     copy.edit("overlays/prod/quota.yaml", '"16"', '"10"')
 
     assert [] == copy.findings("prod")
-    assert (8, 10) == demand(fleets(read(copy.render("prod"), "prod"))[0])
+    assert (8, 10) == demand(fleets(read(copy.render("prod"), "prod"))[0], "nvidia.com/gpu")
 
 
 @needs_kubectl
