@@ -135,6 +135,7 @@ def test_nothing_is_started_where_nothing_is_missing(tmp_path: Path) -> None:
         bench(FULL, tmp_path, tmp_path, QUIET, resumed=True)
 
 
+@pytest.mark.long
 async def test_a_round_is_kept_with_its_number(tmp_path: Path) -> None:
     """Two simulated engines: four calls of each cell, two answers each, handed over once they are whole."""
     settings = default_settings(engine="simulated")
@@ -178,6 +179,7 @@ def test_a_row_has_both_sides_of_a_cell() -> None:
     assert [[*expected, "1.00", "1.00", "-", "11.0"]] == rows([checked(100.0, 110.0)])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("factor", "expected"), [(1.0, 0), (1.4, 1)])
 def test_the_exit_status_says_whether_the_target_holds(tmp_path: Path, factor: float, expected: int) -> None:
     """Steps as the cost model has them; then one held-out cell takes so many times as long."""

@@ -92,6 +92,7 @@ def test_without_a_file_requests_are_made() -> None:
     assert "made to fit its published statistics" in made.words[0]
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not DATA.is_dir(), reason="the published traces are not here")
 def test_published_files_are_used_where_they_are() -> None:
     """The sentence says so, and rates are the same as of what was made, but for its statistics."""
@@ -217,6 +218,7 @@ def test_a_cell_brings_an_outcome(model: Model) -> None:
     assert 2 == len(one.load_words)
 
 
+@pytest.mark.long
 def test_cells_run_side_by_side_give_what_they_give_alone() -> None:
     """In whatever order."""
     cells = [replace(CELL, seed=seed) for seed in (1, 2)]
@@ -225,6 +227,7 @@ def test_cells_run_side_by_side_give_what_they_give_alone() -> None:
     assert {cell: run(cell, None) for cell in cells} == found
 
 
+@pytest.mark.long
 def test_batch_work_that_would_end_after_the_trace_changes_no_outcome() -> None:
     """A run ends with the last interactive answer; one that goes on to the end of all work tells the same."""
     load, setup = loaded(), setup_of(CELL, loaded())

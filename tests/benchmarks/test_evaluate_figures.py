@@ -225,6 +225,7 @@ def test_tables_name_ours_and_the_best_static_split() -> None:
 # --- plots and the page
 
 
+@pytest.mark.long
 def test_plots_are_the_same_each_time(tmp_path: Path) -> None:
     """A file per load and one for the fleets; without two sizes there is none."""
     made = results(PLAN, found())
@@ -264,6 +265,7 @@ def test_the_page_is_for_somebody_who_does_not_know_the_project() -> None:
     assert [] == [line for line in text.splitlines() if re.search(r"[a-z]\. [A-Z]", line)]
 
 
+@pytest.mark.long
 def test_the_exit_status_is_that_of_the_targets(tmp_path: Path) -> None:
     """A default policy that is dominated is a finding; a missed target is not."""
     kept, places = found(), Places(tmp_path / "results", tmp_path / "docs")

@@ -259,6 +259,7 @@ async def stop_all(fakes: Fakes) -> None:
             await engine.stop()
 
 
+@pytest.mark.long
 async def test_a_run_measures_every_condition_of_every_round(tmp_path: Path) -> None:
     """Four engines, two at a core; each condition uses those of its configuration alone."""
     fakes, records = Fakes(), Records(tmp_path / "kept.jsonl", TINY)
@@ -309,6 +310,7 @@ async def test_a_table_that_never_changes_k_is_measured_once(tmp_path: Path) -> 
     assert 1 == len(salts)
 
 
+@pytest.mark.long
 async def test_a_run_goes_on_where_it_was_interrupted(tmp_path: Path) -> None:
     """What was measured is not measured again, also when the last line was cut."""
     path = tmp_path / "kept.jsonl"

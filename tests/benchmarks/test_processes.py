@@ -13,6 +13,7 @@ from benchmarks.errors import BenchError
 from benchmarks.processes import Child, run_to_end
 
 
+@pytest.mark.long
 def test_stop_ends_what_the_child_has_left_to_init(tmp_path: Path) -> None:
     """A descendant in a session of its own, whose parent is gone and which ignores SIGTERM."""
     pid_file = tmp_path / "pid"

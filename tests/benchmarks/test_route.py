@@ -112,6 +112,7 @@ def test_half_of_the_places_stay_taken() -> None:
     assert 8 * SOFT_LIMIT // 2 == half._members.total_inflight
 
 
+@pytest.mark.long
 def test_a_fleet_without_room_voids_the_run() -> None:
     """A request that waits says nothing about the cost of a decision."""
     none = Setting("none", profile=False, half=False, replicas=0)

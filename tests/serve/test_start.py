@@ -105,10 +105,9 @@ def test_an_engine_that_refuses_its_settings_ends_the_start(tmp_path: Path) -> N
     assert left_behind(tmp_path) == []
 
 
+@pytest.mark.long
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize(
-    ("start_s", "requests"), [(6.0, 200), pytest.param(300.0, 1000, marks=pytest.mark.long)]
-)
+@pytest.mark.parametrize(("start_s", "requests"), [(6.0, 200), (300.0, 1000)])
 def test_a_slow_start_is_not_a_failure(tmp_path: Path, start_s: float, requests: int) -> None:
     """Case E7: while engines load, the ingress says 503 with Retry-After; no restart loop; then it serves."""
     slow = {"simulation": {"start_s": start_s}}

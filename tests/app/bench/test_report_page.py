@@ -180,6 +180,7 @@ def test_ids_are_used_once(page: Page) -> None:
     assert set() == used - set(ids)
 
 
+@pytest.mark.long
 def test_the_same_findings_give_the_same_report() -> None:
     """Byte by byte: no date, no random id."""
     assert html(sample(), 2.5) == html(sample(), 2.5)

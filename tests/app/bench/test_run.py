@@ -162,6 +162,7 @@ async def test_a_signal_while_one_engine_still_starts_ends_the_other(tmp_path, m
     assert [] == psutil.Process().children(recursive=True)
 
 
+@pytest.mark.long
 async def test_each_k_has_an_engine_of_its_own_where_it_is_fixed(tmp_path):
     """K = 0 then is left out and told; the facts are those of both engines, with a start and a stop each."""
     asked = simulated(tmp_path, answer_tokens=8)
@@ -182,6 +183,7 @@ async def test_each_k_has_an_engine_of_its_own_where_it_is_fixed(tmp_path):
     assert [] == psutil.Process().children(recursive=True)
 
 
+@pytest.mark.long
 async def test_the_time_is_shared_by_the_starts(tmp_path):
     """Two K, each with an engine of its own: the rounds of both together keep to the time."""
     asked = simulated(tmp_path, answer_tokens=8, rounds=4, budget_s=0.001)
@@ -216,6 +218,7 @@ async def test_k_cannot_change_in_an_engine_that_has_one_for_life(tmp_path):
     assert [] == psutil.Process().children(recursive=True)
 
 
+@pytest.mark.long
 async def test_an_engine_that_is_not_back_after_a_move_costs_only_the_moves_time(tmp_path, monkeypatch):
     """All rounds are done by then: how long a start takes is unknown, and told."""
     started = []

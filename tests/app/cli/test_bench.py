@@ -103,7 +103,12 @@ def begun(out: Path, ignored: signal.Signals | None = None) -> subprocess.Popen[
 
 @pytest.mark.parametrize(
     ("number", "ignored"),
-    [(signal.SIGINT, None), (signal.SIGTERM, None), (signal.SIGTERM, signal.SIGINT), (signal.SIGHUP, None)],
+    [
+        (signal.SIGINT, None),
+        (signal.SIGTERM, None),
+        pytest.param(signal.SIGTERM, signal.SIGINT, marks=pytest.mark.long),
+        pytest.param(signal.SIGHUP, None, marks=pytest.mark.long),
+    ],
 )
 def test_ctrl_c_leaves_no_process_and_no_file(
     number: signal.Signals, ignored: signal.Signals | None, tmp_path: Path
@@ -125,6 +130,7 @@ def test_ctrl_c_leaves_no_process_and_no_file(
     assert {"engine-speculative.log", "engine-plain.log"} == {path.name for path in tmp_path.iterdir()}
 
 
+@pytest.mark.long
 def test_a_closed_terminal_does_not_end_what_shall_outlive_it(tmp_path: Path) -> None:
     """`nohup` ignores the signal, and a measurement of hours is begun with it."""
     child = begun(tmp_path, signal.SIGHUP)
@@ -137,6 +143,7 @@ def test_a_closed_terminal_does_not_end_what_shall_outlive_it(tmp_path: Path) ->
     assert 130 == child.returncode
 
 
+@pytest.mark.long
 def test_two_measurements_at_once_are_refused(tmp_path: Path) -> None:
     """In the same folder, in another, and what would write into it; nothing is made or disturbed."""
     first, second = tmp_path / "first", tmp_path / "second"

@@ -145,6 +145,7 @@ def test_several_sizes_stand_side_by_side(tmp_path: Path) -> None:
     assert {"2 replicas", "6 replicas"} == set(json.loads((out / "scores.json").read_text())["policies"])
 
 
+@pytest.mark.long
 def test_sizes_of_which_none_is_enough_are_a_finding(tmp_path: Path) -> None:
     """Exit code 1, with what the largest one misses; nothing that is promised is a size that is enough."""
     hard = policy(2, 2, objectives={"interactive": {"tpotSeconds": 0.000001}})
@@ -356,6 +357,7 @@ def test_the_report_of_a_measurement_is_spared(tmp_path: Path) -> None:
     assert "measured" == (out / "report.html").read_text()
 
 
+@pytest.mark.long
 def test_a_second_run_leaves_no_plot_of_the_first(tmp_path: Path) -> None:
     """The first one had a rival, and the plots of it."""
     out = tmp_path / "out"

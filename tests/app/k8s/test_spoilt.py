@@ -60,6 +60,7 @@ def spoil(folder: Path, times: int, seed: int) -> list[str]:
     return failed
 
 
+@pytest.mark.long
 @needs_kubectl
 def test_a_wrong_value_anywhere_is_no_traceback(tmp_path: Path) -> None:
     """Twenty places, the same in every run."""

@@ -168,6 +168,7 @@ def test_one_policy_alone_is_compared_with_nobody() -> None:
     assert "### mine" not in markdown(subject()).splitlines()
 
 
+@pytest.mark.long
 def test_many_policies_are_all_in_the_tables() -> None:
     """Lines of more than six could not be told apart; it is said how many are left out."""
     found = subject({f"p{at}": scores() for at in range(8)})
