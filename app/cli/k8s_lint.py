@@ -137,7 +137,7 @@ def _checked(target: Path, schemas: Schemas) -> _Checked:
 
 
 def _rendered(folder: Path, found: Tree) -> list[Document]:
-    """The objects of an overlay; none where remote parts, or times that kustomize cannot copy, are the reason."""
+    """The objects of an overlay; none where remote parts, or times that kustomize cannot copy, are why."""
     try:
         return read(rendered(folder), str(folder))
     except CannotRender as error:
