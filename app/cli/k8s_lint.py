@@ -3,46 +3,24 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from app.cli import problem_lines
 from app.cli.k8s_instead import instead
+from app.cli.k8s_lint_output import FORMS, Checked, as_github, as_json, as_text
 from app.cli.k8s_render import OVERLAYS, CannotRender, folder_of, rendered
-from app.cli.output import CANNOT_TELL, FINDING, OK, choose, fail, print_json, printable
+from app.cli.output import OK, choose, fail, print_json
 from app.k8s.definitions import CannotCheck
 from app.k8s.documents import Document, Unreadable, read
-from app.k8s.lint import NO_SERVICE, Finding, Report
+from app.k8s.lint import Finding, Report
 from app.k8s.lint import lint as lint_objects
 from app.k8s.named_files import Broken
 from app.k8s.rules import Rule
 from app.k8s.schemas import Schemas
 from app.k8s.sources import Tree, tree
 from app.k8s.timings_file import of_timings_file
-from autoscaling.policy_problem import Problem
-
-FORMS = ("text", "json", "github")
-
-
-@dataclass(frozen=True, slots=True)
-class _Checked:
-    """One overlay or file: its report, or why there is none."""
-
-    name: str
-    report: Report | None
-    unreadable: str = ""
-    mend: str = ""
-    refused: str = ""  # by kustomize, in its own words
-
-    @property
-    def code(self) -> int:
-        """Its part of the exit code."""
-        if self.report is None:
-            return FINDING if self.refused else CANNOT_TELL
-        return FINDING if self.report.findings else OK
 
 
 def lint(
@@ -77,10 +55,10 @@ def lint(
     except CannotCheck as error:
         fail(str(error), error.mend)
     if form == "json":
-        print_json([_json(item) for item in checked])
+        print_json([as_json(item) for item in checked])
     else:
         for item in checked:
-            print("\n".join(_github(item) if form == "github" else _text(item)))
+            print("\n".join(as_github(item) if form == "github" else as_text(item)))
     raise typer.Exit(max((item.code for item in checked), default=OK))
 
 
@@ -107,7 +85,7 @@ def _overlays() -> list[Path]:
     return found
 
 
-def _checked(target: Path, schemas: Schemas) -> _Checked:
+def _checked(target: Path, schemas: Schemas) -> Checked:
     """Render, read and check one target."""
     name = str(target)
     try:
@@ -118,7 +96,7 @@ def _checked(target: Path, schemas: Schemas) -> _Checked:
             documents = read(target.read_text(encoding="utf-8"), name)
             mend = instead(target, documents)
             if mend:
-                return _Checked(name, None, f"{name}: this is a source of an overlay, no render", mend)
+                return Checked(name, None, f"{name}: this is a source of an overlay, no render", mend)
             return _judged(name, documents, None, schemas)
         folder = folder_of(target)
         found = tree(folder, _read, _names)
@@ -127,11 +105,11 @@ def _checked(target: Path, schemas: Schemas) -> _Checked:
         return _judged(str(folder), documents, found, schemas)
     except Unreadable as error:
         finding = Finding(name, error.line, "", Rule.YAML, error.message)
-        return _Checked(name, Report((finding,), (), 0))
+        return Checked(name, Report((finding,), (), 0))
     except CannotRender as error:
-        return _Checked(name, None, str(error), error.mend, error.whole)
+        return Checked(name, None, str(error), error.mend, error.whole)
     except (OSError, UnicodeDecodeError) as error:
-        return _Checked(
+        return Checked(
             name, None, f"{name}: {getattr(error, 'strerror', None) or error}", "name a file of YAML"
         )
 
@@ -149,12 +127,12 @@ def _rendered(folder: Path, found: Tree) -> list[Document]:
         return []
 
 
-def _judged(name: str, documents: list[Document], found: Tree | None, schemas: Schemas) -> _Checked:
+def _judged(name: str, documents: list[Document], found: Tree | None, schemas: Schemas) -> Checked:
     """By every rule; nothing at all is not good: a command in front of a pipe may have failed."""
     if not documents and not (found is not None and (found.broken or any(of_timings_file(found)))):
         mend = "see whether what should have written them has failed, and name what holds them"
-        return _Checked(name, None, f"{name}: there are no objects", mend)
-    return _Checked(name, lint_objects(documents, found, schemas, name))
+        return Checked(name, None, f"{name}: there are no objects", mend)
+    return Checked(name, lint_objects(documents, found, schemas, name))
 
 
 def _read(file: Path) -> str | None:
@@ -169,68 +147,3 @@ def _names(folder: Path) -> list[str] | None:
         return [path.name for path in folder.iterdir()]
     except OSError:
         return None
-
-
-def _text(item: _Checked) -> list[str]:
-    report = item.report
-    if report is None:
-        lines = [printable(f"{item.unreadable}: {item.mend}")]
-        return lines + ([printable(f"note: kustomize: {item.refused}")] if item.refused else [])
-    lines = [_line(finding) for finding in report.findings]
-    if not lines:
-        lines.append(_ok(item.name, report))
-    return lines + [
-        printable(f"note: {note}") for note in report.notes if report.findings or note != NO_SERVICE
-    ]
-
-
-def _ok(name: str, report: Report) -> str:
-    said = f"{printable(name)}: ok, {report.objects} objects"
-    if NO_SERVICE in report.notes:
-        return f"{said} and no RayService: most of the {len(Rule)} rules had nothing to check"
-    return f"{said}, {len(Rule)} rules"
-
-
-def _line(finding: Finding) -> str:
-    place = f"{finding.file}:{finding.line}" if finding.line else finding.file
-    field = f"{finding.field}: " if finding.field else ""
-    return printable(f"{place}: {field}{finding.message} [{finding.rule}]")
-
-
-def _github(item: _Checked) -> list[str]:
-    report = item.report
-    if report is None:
-        return [problem_lines.file_annotation(item.name, f"{item.unreadable}: {item.mend}")]
-    lines = []
-    for finding in report.findings:
-        words = f"{finding.message} [{finding.rule}]"
-        problem = Problem(max(finding.line, 1), 1, finding.field, words)
-        lines.append(problem_lines.annotation(finding.file, problem, "error"))
-    return lines or [_ok(item.name, report)]
-
-
-def _json(item: _Checked) -> dict[str, Any]:
-    report = item.report
-    found: dict[str, Any] = {
-        "name": item.name,
-        "ok": False if item.refused else None,
-        "unreadable": item.unreadable or None,
-        "findings": [],
-        "notes": [],
-    }
-    if report is None:
-        return found
-    return found | {
-        "ok": not report.findings,
-        "findings": [
-            {
-                "file": finding.file,
-                "line": finding.line or None,
-                "field": finding.field,
-                "rule": finding.rule.value,
-                "message": finding.message,
-            }
-            for finding in report.findings
-        ],
-        "notes": list(report.notes),
-    }

@@ -7,12 +7,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from app.k8s.disruption_rules import of_disruption
-from app.k8s.documents import Document, Found, at, mapping, pairs, whole
+from app.k8s.documents import Document, Found, at, mapping, pairs
 from app.k8s.fleet import SERVE, Fleet
 from app.k8s.name_rules import of_names
 from app.k8s.node_resources import lacking
 from app.k8s.pods import CLUSTER
 from app.k8s.policy_rules import budget_of
+from app.k8s.quantities import whole
 from app.k8s.rules import Rule
 from app.k8s.timing_rules import HAPROXY_ENV
 from autoscaling.policy_problem import Path

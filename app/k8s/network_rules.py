@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from app.k8s.documents import Document, Found, at, entries, mapping, pairs, whole
+from app.k8s.documents import Document, Found, at, entries, mapping, pairs
 from app.k8s.fleet import Fleet
 from app.k8s.pods import Group
 from app.k8s.port_collisions import ingress_ports
+from app.k8s.quantities import whole
 from app.k8s.rules import Rule
 from app.k8s.selectors import NAMESPACE_LABEL, beside, labels_of, namespace_labels, takes
 from app.k8s.timing_rules import HAPROXY_ENV

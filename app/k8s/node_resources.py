@@ -7,8 +7,9 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from app.k8s.documents import at, mapping, quantity
+from app.k8s.documents import at, mapping
 from app.k8s.pods import Group
+from app.k8s.quantities import quantity
 from deployments.local_config import ENGINE_SLOT
 
 ACCELERATOR_TYPE = "accelerator_type:"  # Ray's resource for the kind of an accelerator

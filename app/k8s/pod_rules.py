@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from app.k8s.documents import Document, Found, at, mapping, pairs, quantity
+from app.k8s.documents import Document, Found, at, mapping, pairs
 from app.k8s.fleet import Fleet
 from app.k8s.mounts import images
 from app.k8s.pods import clusters, groups, is_accelerator, pod_specs
+from app.k8s.quantities import quantity
 from app.k8s.rules import Rule
 from autoscaling.policy_problem import Path
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from app.k8s.documents import Document, at, entries, mapping, pairs, quantity, whole
+from app.k8s.documents import Document, at, entries, mapping, pairs
+from app.k8s.quantities import quantity, whole
 from autoscaling.policy_problem import Path
 
 CLUSTER: Path = ("spec", "rayClusterConfig")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from app.k8s.documents import Document, Found, at, mapping, whole
+from app.k8s.documents import Document, Found, at, mapping
 from app.k8s.fleet import SERVE, Fleet
 from app.k8s.mounts import mounted_policy
 from app.k8s.pods import Group
+from app.k8s.quantities import whole
 from app.k8s.rules import Rule
 from autoscaling.policy import CapacityPolicy
 from autoscaling.policy_file import read_policy

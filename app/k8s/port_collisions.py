@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from app.k8s.documents import Found, mapping, whole
+from app.k8s.documents import Found, mapping
 from app.k8s.fleet import MODELS, SERVE, Fleet
 from app.k8s.pods import Group
+from app.k8s.quantities import whole
 from app.k8s.rules import Rule
 from autoscaling.policy_problem import Path
 from autoscaling.types import Role

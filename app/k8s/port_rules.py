@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from app.k8s.documents import Document, Found, at, mapping, pairs, whole
+from app.k8s.documents import Document, Found, at, mapping, pairs
 from app.k8s.fleet import Fleet
 from app.k8s.network_rules import SERVE_PORT, of_network
 from app.k8s.pods import Group
 from app.k8s.port_collisions import of_collisions
+from app.k8s.quantities import whole
 from app.k8s.rules import Rule
 from app.k8s.selectors import beside, labels_of, takes
 from app.k8s.timing_rules import HAPROXY_ENV

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from app.k8s.documents import Document, Found, at, entries, mapping, pairs, whole
+from app.k8s.documents import Document, Found, at, entries, mapping, pairs
 from app.k8s.pods import clusters, pod_specs
+from app.k8s.quantities import whole
 from app.k8s.rules import Rule
 from autoscaling.policy_problem import Path
 

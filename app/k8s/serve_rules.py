@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from app.k8s import serve_schema
-from app.k8s.documents import Found, Unreadable, at, mapping, pairs, quantity, read_any
+from app.k8s.documents import Found, Unreadable, at, mapping, pairs, read_any
 from app.k8s.fleet import MODELS, SERVE, Deployed, Fleet
+from app.k8s.quantities import quantity
 from app.k8s.rules import Rule
 from app.k8s.settings_rules import of_settings
 from autoscaling.policy_problem import Path

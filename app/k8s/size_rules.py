@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from app.k8s.documents import Document, Found, at, mapping, pairs, quantity, whole
+from app.k8s.documents import Document, Found, at, mapping, pairs
 from app.k8s.fleet import Fleet
 from app.k8s.pods import CLUSTER, pod_specs
+from app.k8s.quantities import quantity, whole
 from app.k8s.rules import Rule
 
 PAIRED = ("memory",)  # and accelerators: the rules about resources want the same of both

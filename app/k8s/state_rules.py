@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from app.k8s.documents import Document, Found, at, entries, mapping, pairs, quantity
+from app.k8s.documents import Document, Found, at, entries, mapping, pairs
 from app.k8s.fleet import MODELS, SERVE, Fleet
 from app.k8s.mounts import Mount, controller_groups, mounts_of, under
 from app.k8s.pods import Group, pod_specs, volumes_of
+from app.k8s.quantities import quantity
 from app.k8s.rules import Rule
 from deployments.config import CONTROLLER
 

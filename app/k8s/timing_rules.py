@@ -7,8 +7,9 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from app.k8s.documents import Document, Found, at, mapping, whole
+from app.k8s.documents import Document, Found, at, mapping
 from app.k8s.fleet import MODELS, SERVE, Deployed, Fleet
+from app.k8s.quantities import whole
 from app.k8s.rules import Rule
 from autoscaling.policy_problem import Path
 from autoscaling.types import Role

@@ -9,9 +9,10 @@ import pytest
 
 from app.cli import k8s_lint
 from app.cli.k8s_render import CannotRender
-from app.k8s.documents import quantity, read
+from app.k8s.documents import read
 from app.k8s.lint import lint
 from app.k8s.named_files import Broken, Remote
+from app.k8s.quantities import quantity
 from app.k8s.sources import tree
 from tests.app.canned import run
 from tests.app.k8s.manifests import plain_schemas, read_file

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from app.k8s.documents import Unreadable, quantity, read, value_and_lines
+from app.k8s.documents import Unreadable, read, value_and_lines
+from app.k8s.quantities import quantity
 
 
 @pytest.mark.parametrize("text", ["a:\n  b: &a\n    c: *a\n", "a:\n  b: &a\n    - *a\n"])

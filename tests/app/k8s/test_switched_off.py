@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.k8s.documents import quantity, whole
+from app.k8s.quantities import quantity, whole
 from app.k8s.rules import Rule
 from tests.app.k8s.faults import ACCELERATOR, CONTAINER, GONE, HEAD, SERVICE, Fault, findings, is_found
 from tests.app.k8s.manifests import needs_kubectl
