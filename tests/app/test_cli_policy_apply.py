@@ -333,6 +333,7 @@ def test_a_text_that_does_not_arrive(tmp_path: Path, cluster: Cluster, service: 
     assert f"as a folder, without subPath, at {cluster.mount}" in words(done)
 
 
+@pytest.mark.long
 def test_a_text_that_somebody_replaces(tmp_path: Path, cluster: Cluster, service: str) -> None:
     """While it is waited for, another one is put in its place: that is said at the limit."""
     (cluster.folder / "kubelet_stopped").touch()

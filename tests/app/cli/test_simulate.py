@@ -120,6 +120,7 @@ def test_a_policy_is_scaled_to_another_size(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.long
 def test_several_sizes_stand_side_by_side(tmp_path: Path) -> None:
     """One run for each, and the smallest that keeps every objective is named; with files as for one."""
     out = tmp_path / "out"

@@ -470,6 +470,7 @@ def test_a_mistake_is_found_in_its_place(mistake: Mistake, tmp_path: Path) -> No
     found_in_its_place(mistake, tmp_path)
 
 
+@pytest.mark.long
 @needs_kubectl
 def test_what_only_the_definitions_know(tmp_path: Path) -> None:
     """With KubeRay's schemas a value is found that our lists of fields take."""
