@@ -50,7 +50,7 @@ FAULTS = [
             "spec": {"hard": {"limits.nvidia.com/gpu": "8"}},
         },
         Rule.UPGRADE_DEMAND,
-        "upgradeStrategy.type",
+        "limits.nvidia.com/gpu",
         "the quota is 8",
     ),
     Fault("no source", SERVICE, PASSWORD, {"value": "x"}, FIELDS, "redisPassword.value", "no such field"),
