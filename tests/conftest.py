@@ -7,7 +7,6 @@ Pure tests use no fixture from here.  Serve-level and real tests run `twinpool s
 from __future__ import annotations
 
 import getpass
-import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,11 +15,6 @@ import pytest
 from filelock import FileLock
 
 ENGINE_MARKS = {"serve", "real"}
-
-# A shell lets what it starts in the background ignore SIGINT, and children inherit that: they would never
-# hear the Ctrl-C that tests send them.
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True, scope="session")
