@@ -53,36 +53,38 @@ class Replica:
         self._pending_since: float | None = None
         self._controller = controller
         await asyncio.to_thread(_refuse_beside_orphans)
-        self._lease = lease_cores(self._settings.cores_per_replica)
-        # Before the engine: a range without a free port is found at once.
-        self._server = ReplicaServer(node_address(), self._settings.port_range)
-        self._engine = await make_engine(self._settings, self._lease.cores, self._lease.oversubscribed)
-        self._record = EngineRecord(self._id)
-        await self._start()
+        # A constructor that fails leaves nothing behind: its process outlives it by a second or two, and
+        # a core still leased then would have the next replica share another one's core for good.
+        async with contextlib.AsyncExitStack() as undo:
+            self._lease = lease_cores(self._settings.cores_per_replica)
+            undo.callback(self._lease.release)
+            self._record = EngineRecord(self._id)
+            undo.callback(self._record.remove)
+            # Before the engine: a range without a free port is found at once.
+            self._server = ReplicaServer(node_address(), self._settings.port_range)
+            undo.push_async_callback(self._server.stop)
+            self._engine = await make_engine(self._settings, self._lease.cores, self._lease.oversubscribed)
+            undo.push_async_callback(self._engine.stop)
+            await self._start()
+            undo.pop_all()
 
     async def _start(self) -> None:
         began = time.monotonic()
         mark = ProcessMark.of(os.getpid())
         assert mark is not None
-        try:
-            await self._engine.start()
-            self._record.write(mark, engine_processes(os.getpid()))
-            await prove(self._engine, self._settings.engine)
-            fault = log_handler_fault()
-            if fault is not None:
-                raise EngineStartError(
-                    f"starting the engine broke Serve's log handler ({fault}); with it a restart of the "
-                    "Serve controller would stop this replica: no dictConfig may run in a replica"
-                )
-            identity = GateIdentity(self._id, self._token, self._settings.role)
-            self._gate = Gate(identity, self._engine.app, self._settings.hard_limit)
-            await self._server.serve(self._gate)
-            await self._admitted()
-        except BaseException:
-            await self._engine.stop()
-            await self._server.stop()
-            self._record.remove()
-            raise
+        await self._engine.start()
+        self._record.write(mark, engine_processes(os.getpid()))
+        await prove(self._engine, self._settings.engine)
+        fault = log_handler_fault()
+        if fault is not None:
+            raise EngineStartError(
+                f"starting the engine broke Serve's log handler ({fault}); with it a restart of the "
+                "Serve controller would stop this replica: no dictConfig may run in a replica"
+            )
+        identity = GateIdentity(self._id, self._token, self._settings.role)
+        self._gate = Gate(identity, self._engine.app, self._settings.hard_limit)
+        await self._server.serve(self._gate)
+        await self._admitted()
         self._reporter = Reporter(self._report, by_value(self._controller).report.remote)
         self._engine.recorder.on_finished = self._reporter.finished
         self._reporter.start()
@@ -189,7 +191,7 @@ class Replica:
     async def __del__(self) -> None:
         """Drain: refuse new work, let the open streams end, then end the engine."""
         if not hasattr(self, "_watch_task"):
-            return  # never came up; `_start` has cleaned up
+            return  # never came up; the constructor has cleaned up
         if self._state is ReplicaState.FAILED:
             return  # `_condemn` is ending this process
         self._state = ReplicaState.DRAINING

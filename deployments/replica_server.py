@@ -94,7 +94,7 @@ def _bind(host: str, ports: tuple[int, int]) -> socket.socket:
     oldest = time.time() - REUSE_AFTER_S
     for port in sorted(range(low, high + 1), key=used_at):
         if used_at(port) > oldest:
-            break
+            continue  # also one that another replica has taken since the sorting: the next may be free
         bound = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         # No SO_REUSEADDR: a port in TIME_WAIT still has clients that remember it.
         try:

@@ -8,8 +8,10 @@ import logging
 import os
 import signal
 import socket
+import threading
 import time
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +86,23 @@ async def test_a_used_up_range() -> None:
     ):
         ReplicaServer(HOST, (low, high))
     await server.stop()
+
+
+def test_replicas_that_bind_at_once_all_get_a_port(node: Path) -> None:
+    """A port that another replica takes while one chooses is passed over: the range has more."""
+    (node / "ports").mkdir(exist_ok=True)
+    low, high = free_range(40)
+    together = threading.Barrier(8)
+
+    def bind(_: int) -> ReplicaServer:
+        together.wait(30)
+        return ReplicaServer(HOST, (low, high))
+
+    with ThreadPoolExecutor(8) as pool:
+        servers = list(pool.map(bind, range(8)))
+    assert len({server.port for server in servers}) == 8
+    for server in servers:
+        asyncio.run(server.stop())
 
 
 async def test_a_strangers_port_is_passed_over() -> None:

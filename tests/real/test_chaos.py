@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import psutil
 import pytest
@@ -15,6 +17,7 @@ pytestmark = [pytest.mark.real, pytest.mark.timeout(500)]
 
 START_S = 90.0  # a vLLM replica's start on a busy machine
 LONG = {"max_tokens": 400, "ignore_eos": True, "stream_options": {"include_usage": True}}
+CUT = LONG | {"max_tokens": 1500}  # surely not at its end when its replica dies
 
 
 @pytest.fixture(autouse=True)
@@ -25,8 +28,10 @@ def _whole(service: Service) -> Iterator[None]:
     service.wait(service.idle, 15, "every counter at 0")
 
 
-def open_streams(service: Service, pool: str, count: int) -> list[Stream]:
-    streams = [Stream(service, chat("Tell a story", **LONG), {"x-twinpool-pool": pool}) for _ in range(count)]
+def open_streams(service: Service, pool: str, count: int, fields: Mapping[str, Any] = LONG) -> list[Stream]:
+    streams = [
+        Stream(service, chat("Tell a story", **fields), {"x-twinpool-pool": pool}) for _ in range(count)
+    ]
     for stream in streams:
         assert stream.began.wait(30)
         assert stream.status == 200
@@ -43,7 +48,7 @@ def test_kill_of_a_replica(service: Service) -> None:
     engine = service.engine_processes(victim["pid"])
     assert len(engine) >= 1
     held = resident(engine)
-    streams, others = open_streams(service, "speculative", 3), open_streams(service, "plain", 3)
+    streams, others = open_streams(service, "speculative", 3, CUT), open_streams(service, "plain", 3)
     free = psutil.virtual_memory().available
     psutil.Process(victim["pid"]).kill()
     began = time.monotonic()
@@ -57,6 +62,9 @@ def test_kill_of_a_replica(service: Service) -> None:
         assert stream.join(120).complete, (stream.errors, stream.fault)
         assert stream.tokens == 400
     whole_s = service.wait(service.ready, START_S + 15, "the replacement") + time.monotonic() - began
+    pools = service.status()["pools"].values()
+    shared = [replica["oversubscribed"] for pool in pools for replica in pool["replicas"]]
+    assert shared == [False, False] or len(os.sched_getaffinity(0)) < 2
     print(f"engine gone after {gone_s:.1f} s, replacement ready after at most {whole_s:.0f} s")
 
 
@@ -64,7 +72,7 @@ def test_kill_of_a_replica(service: Service) -> None:
 def test_kill_of_the_engine_core(service: Service) -> None:
     """kill -9 of EngineCore: an error event on each stream, the slot free within 5 s."""
     victim = service.replicas("plain")[0]
-    streams, others = open_streams(service, "plain", 3), open_streams(service, "speculative", 2)
+    streams, others = open_streams(service, "plain", 3, CUT), open_streams(service, "speculative", 2)
     cores = [p for p in service.engine_processes(victim["pid"]) if "EngineCore" in " ".join(p.cmdline())]
     assert cores
     cores[0].kill()
@@ -94,7 +102,7 @@ def test_the_serve_controller_dies_and_real_engines_survive(service: Service) ->
 def test_a_hung_engine_core(service: Service) -> None:
     """SIGSTOP of EngineCore: error events after 30 s without a step (at most 120 s), slot free 5 s later."""
     victim = service.replicas("plain")[0]
-    streams = open_streams(service, "plain", 3)
+    streams = open_streams(service, "plain", 3, CUT)
     began = time.monotonic()
     for process in service.engine_processes(victim["pid"]):
         process.send_signal(signal.SIGSTOP)
