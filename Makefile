@@ -53,7 +53,7 @@ help:
 	@echo
 	@echo 'make check                   format, lint, types, import contracts, pure tests; at most 5 min'
 	@echo 'make test                    check, then Ray and a core with the real engine; at most 20 min with install'
-	@echo 'make test-long               soak, chaos, matrices with the real engine; at most 90 min'
+	@echo 'make test-long               soak, chaos, matrices with the real engine; about 90 min'
 	@echo 'make contract                only what touches internals of Ray and vLLM; at most 5 min'
 	@echo 'make bench-path              what the way through twinpool adds to a request;'
 	@echo '                             about 12 min, or 5 with ARGS=--quick'

@@ -164,10 +164,10 @@ def test_load_moves_a_replica_and_brings_it_back(service: Service) -> None:
 def test_a_hundred_moves_lose_nothing(service: Service) -> None:
     """Moves in both directions under streams of 20 to 60 s; prints and keeps how long each part took.
 
-    `TWINPOOL_MOVES` is their number: 100 take an hour, and 30 leave room for the rest of the long suite.
+    `TWINPOOL_MOVES` is their number: 100 take 45 min, and 20 leave room for the rest of the long suite.
     `TWINPOOL_MOVES_JSON` is a file for the figures.
     """
-    count = int(os.environ.get("TWINPOOL_MOVES", "30"))
+    count = int(os.environ.get("TWINPOOL_MOVES", "20"))
     before = newest(service.status())
     timelines = []
     lookout = Lookout(service, budget=4, least=ONE_EACH)
