@@ -34,6 +34,19 @@ class Replicas:
     message: str
 
 
+@dataclass(frozen=True, slots=True)
+class Application:
+    """Serve's word on the application.
+
+    From the moment a config is taken until every deployment has what it asks for, or one has failed,
+    `status` is DEPLOYING; a deployment goes on with its former word until Serve comes to it.
+    """
+
+    status: str  # DEPLOYING, RUNNING, DEPLOY_FAILED, UNHEALTHY, DELETING
+    message: str
+    deployments: dict[str, Replicas]
+
+
 def ray_environment(settings: ServiceSettings) -> dict[str, str]:
     """What Ray's processes must find in their environment; read when `ray` is imported."""
     longest = settings.longest_generation_s
@@ -125,24 +138,30 @@ def local_cluster(settings: ServiceSettings) -> Iterator[None]:
                 ray.shutdown()
 
 
-def replica_counts() -> dict[str, Replicas]:
-    """Serve's replica counts per deployment; empty before the application is known."""
+def application() -> Application | None:
+    """Serve's word on the application and its deployments at one instant; None before it is known."""
     from ray import serve  # noqa: PLC0415
 
-    application = serve.status().applications.get(APP_NAME)
-    if application is None:
-        return {}
-    return {
-        name: Replicas(
-            running=found.replica_states.get("RUNNING", 0),
-            states={
-                str(getattr(state, "value", state)): count for state, count in found.replica_states.items()
-            },
-            status=str(getattr(found.status, "value", found.status)),
-            message=found.message,
-        )
-        for name, found in application.deployments.items()
-    }
+    found = serve.status().applications.get(APP_NAME)
+    if found is None:
+        return None
+    return Application(
+        status=_word(found.status),
+        message=found.message,
+        deployments={
+            name: Replicas(
+                running=one.replica_states.get("RUNNING", 0),
+                states={_word(state): count for state, count in one.replica_states.items()},
+                status=_word(one.status),
+                message=one.message,
+            )
+            for name, one in found.deployments.items()
+        },
+    )
+
+
+def _word(state: Any) -> str:
+    return str(getattr(state, "value", state))
 
 
 def refuse_new() -> None:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from rich.console import Console
 
 from app.cli.ray_watch import check_ray
+from app.cli.rollout import is_over, said
 from app.cli.settings import SettingsError, unchanging
 from app.cli.signals import Signals
-from app.cli.startup import StartFailed, failed_pool
-from autoscaling.types import Role
+from app.cli.startup import StartFailed
 from deployments import local_cluster
 from deployments.local_config import ServiceSettings
 
@@ -29,6 +29,7 @@ def until_stopped(
     """
     slots = wanted.ceiling
     before: ServiceSettings | None = None  # to go back to, while a rollout is under way
+    words: Mapping[str, str] = {}  # of Serve on each deployment, before that
     looked_at = 0.0
     while not signals.stop.wait(TICK_S):
         if signals.reload.is_set():
@@ -41,36 +42,29 @@ def until_stopped(
             if changed == wanted:
                 console.print("settings taken: nothing has changed")
                 continue
+            words = said(local_cluster.application())
             local_cluster.redeploy(changed)
             console.print("settings taken: what changed is being rolled out")
-            before, wanted = wanted, changed
+            # What is still on its way itself has shown nothing yet that one could go back to.
+            before, wanted = before or wanted, changed
         if time.monotonic() - looked_at > LOOK_S:
             looked_at = time.monotonic()
             check_ray()
             if before is not None:
-                before, wanted = _follow(before, wanted, console)
+                before, wanted = _follow(before, wanted, words, console)
     return wanted
 
 
 def _follow(
-    before: ServiceSettings, wanted: ServiceSettings, console: Console
+    before: ServiceSettings, wanted: ServiceSettings, words: Mapping[str, str], console: Console
 ) -> tuple[ServiceSettings | None, ServiceSettings]:
     """One look at a rollout: done, under way, or failed and taken back."""
-    counts = local_cluster.replica_counts()
     try:
-        for role in Role:
-            found = counts.get(role.value)
-            if found is not None:
-                failed_pool(role, found)
+        if not is_over(local_cluster.application(), words):
+            return before, wanted
     except StartFailed as error:
         console.print(f"the new settings cannot start, going back to the old ones: {error}", style="red")
         local_cluster.redeploy(before)
         return None, before
-    complete = all(
-        (found := counts.get(role.value)) is not None and found.status == "HEALTHY" and found.running > 0
-        for role in Role
-    )
-    if complete:
-        console.print("rollout complete")
-        return None, wanted
-    return before, wanted
+    console.print("rollout complete")
+    return None, wanted

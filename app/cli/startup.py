@@ -14,7 +14,8 @@ from rich.console import Console
 from app.cli.ray_watch import check_ray
 from autoscaling.decisions import Sizes
 from autoscaling.types import Role
-from deployments.local_cluster import Replicas, replica_counts
+from deployments import local_cluster
+from deployments.local_cluster import Replicas
 from deployments.local_config import ServiceSettings
 
 TICK_S = 0.5
@@ -23,6 +24,7 @@ WORD_EVERY_S = 10.0  # a sign of life while an engine loads
 OUR_ERROR = re.compile(r"(?:Engine(?:Config|Start)Error|NoPortError|NoCoreError|ValueError): (.+)")
 SETTLED = ("HEALTHY", "UPSCALING", "DOWNSCALING")  # Serve's words once a pool has come up
 PERMANENT = "EngineConfigError"
+FAILED = "DEPLOY_FAILED"  # Serve has given up, for a deployment or the application
 
 
 class StartFailed(Exception):  # noqa: N818
@@ -42,12 +44,14 @@ def follow_start(
     while not stop.wait(TICK_S):
         check_ray()
         now = time.monotonic()
-        counts = replica_counts()
+        there = local_cluster.application()
+        counts = {} if there is None else there.deployments
+        for name, one in counts.items():
+            refuse_failed(name, one)
         for role in Role:
             found = counts.get(role.value)
             if found is None:
                 continue
-            failed_pool(role, found)
             if found.running != shown.get(role.value, 0):
                 shown[role.value] = found.running
                 word_at = now
@@ -76,15 +80,20 @@ def _word(sizes: Sizes, shown: dict[str, int]) -> str:
     return ", ".join(f"{role} {shown.get(role.value, 0)}/{sizes[role]}" for role in Role)
 
 
-def failed_pool(role: Role, found: Replicas) -> None:
+def refuse_failed(name: str, found: Replicas) -> None:
     """Raise StartFailed for a configuration error at once, for any other when Serve has given up."""
+    what = f"{name} pool" if name in set(Role) else name
     message = found.message
     causes = OUR_ERROR.findall(message)
     if PERMANENT in message and causes:
-        raise StartFailed(f"{role} pool: {causes[-1].strip()}")
-    if found.status == "DEPLOY_FAILED":
-        cause = causes[-1].strip() if causes else message.strip().splitlines()[-1]
-        raise StartFailed(f"{role} pool: {cause}")
+        raise StartFailed(f"{what}: {causes[-1].strip()}")
+    if found.status == FAILED:
+        raise StartFailed(f"{what}: {causes[-1].strip() if causes else last_line(message)}")
+
+
+def last_line(message: str) -> str:
+    """What a traceback ends with."""
+    return (message.strip().splitlines() or ["Serve does not say why, see the logs"])[-1]
 
 
 def _is_ready(url: str, sizes: Sizes) -> bool:
