@@ -29,7 +29,6 @@ class Replicas:
     """Replica counts of one deployment by Serve's word."""
 
     running: int
-    states: dict[str, int]
     status: str  # Serve's word: UPDATING, HEALTHY, UNHEALTHY, DEPLOY_FAILED, ...
     message: str
 
@@ -151,7 +150,6 @@ def application() -> Application | None:
         deployments={
             name: Replicas(
                 running=one.replica_states.get("RUNNING", 0),
-                states={_word(state): count for state, count in one.replica_states.items()},
                 status=_word(one.status),
                 message=one.message,
             )

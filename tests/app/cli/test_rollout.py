@@ -22,7 +22,7 @@ CONDEMNED = f"speculative pool: {CAUSE}"
 def application(status: str, message: str = "", **pools: tuple[str, str]) -> Application:
     """Both pools and the ingress, HEALTHY where nothing else is said."""
     words = {"speculative": ("HEALTHY", ""), "plain": ("HEALTHY", ""), "ingress": ("HEALTHY", "")} | pools
-    replicas = {name: Replicas(1, {"RUNNING": 1}, state, text) for name, (state, text) in words.items()}
+    replicas = {name: Replicas(1, state, text) for name, (state, text) in words.items()}
     return Application(status, message, replicas)
 
 
@@ -35,7 +35,7 @@ def test_it_is_complete_when_serve_has_nothing_left_to_do() -> None:
     """Also with a pool that is empty by its policy."""
     assert is_over(application("RUNNING"), {})
     empty = application("RUNNING")
-    empty.deployments["plain"] = Replicas(0, {}, "HEALTHY", "")
+    empty.deployments["plain"] = Replicas(0, "HEALTHY", "")
     assert is_over(empty, {})
 
 
